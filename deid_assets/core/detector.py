@@ -1,0 +1,83 @@
+"""What a detector is, and how a batch is run so that an error never reads as "no PHI here"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from deid_assets.core.errors import DetectorError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import SpanSet
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Finds PHI in notes.
+
+    Attributes:
+        name: Lower case, ``^[a-z][a-z0-9_]{0,40}$``; equals the entry-point name.
+        version: Changes whenever the output may change.
+        labels: Every category that ``detect`` can return.
+    """
+
+    name: str
+    version: str
+    labels: frozenset[Phi]
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        """Yield one ``SpanSet`` per note, in order; the result does not depend on the batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A note that could not be processed. It goes to quarantine; it never becomes an empty ``SpanSet``.
+
+    Args:
+        note_id: The note, or the place in the source when the note has no id yet.
+        stage: Where it failed, for example ``spans/rules``.
+        error: Class name of the error. The message is not kept: it may quote the note.
+    """
+
+    note_id: str
+    stage: str
+    error: str
+
+
+def detect(detector: Detector, notes: Sequence[Note], *, stage: str | None = None) -> list[SpanSet | Failed]:
+    """Return one result per note, in order: its spans, or why there are none.
+
+    When the batch raises, its notes are replayed one by one; the note that raises alone is ``Failed``.
+
+    Args:
+        detector: Any object with the ``Detector`` attributes.
+        notes: The batch.
+        stage: Recorded in ``Failed``; the detector's name when not given.
+    """
+    try:
+        return list(_checked(detector, notes))
+    except Exception:  # noqa: BLE001 - a detector may raise anything; each note is judged alone below
+        return [_alone(detector, note, stage or f"spans/{detector.name}") for note in notes]
+
+
+def _alone(detector: Detector, note: Note, stage: str) -> SpanSet | Failed:
+    try:
+        return _checked(detector, [note])[0]
+    except Exception as error:  # noqa: BLE001 - becomes a Failed, with its class and without its message
+        return Failed(note.note_id, stage, type(error).__name__)
+
+
+def _checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
+    span_sets = list(detector.detect(notes))
+    if len(span_sets) != len(notes):
+        raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(span_sets)} span sets out")
+    for note, spans in zip(notes, span_sets, strict=True):
+        spans.checked(note)
+        undeclared = {span.label for span in spans} - detector.labels
+        if undeclared:
+            raise DetectorError(
+                f"{detector.name}: note {note.note_id!r} has undeclared labels {', '.join(sorted(undeclared))}"
+            )
+    return span_sets

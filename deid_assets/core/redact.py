@@ -1,0 +1,144 @@
+"""Redaction: replace spans and leave every other character as it was, with a map between the two texts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from deid_assets.core.errors import OffsetError, PolicyError
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import DisjointSpans, Span
+
+
+@dataclass(slots=True)
+class Context:
+    """What a replacer may use besides the covered text; made anew for each note.
+
+    Args:
+        note: The note being redacted.
+        key: Secret for keyed replacers.
+        numbers: Counters and assignments that live as long as the note, for numbered tags.
+    """
+
+    note: Note = field(repr=False)
+    key: Key = field(repr=False)
+    numbers: dict[object, int] = field(default_factory=dict, repr=False)
+
+
+class Replacer(Protocol):
+    """Gives the replacement of one span: deterministic for one key, and never its input.
+
+    A replacer whose answer depends on the value, such as the over-89 age rule, may give its input
+    back if it has the attribute ``may_keep = True``.
+    """
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        """Return what stands in place of ``text``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What happens to each category; a category that is not named is redacted by the default.
+
+    Args:
+        name: Part of the asset key, ``^[a-z][a-z0-9_]{0,40}$``.
+        default: Used for every category that ``actions`` and ``keep`` do not name.
+        actions: Replacer per category.
+        keep: Categories left as they are; each has to be written out.
+        digest: SHA-256 of the policy's content, recorded with every release.
+
+    Raises:
+        PolicyError: A category is both kept and replaced.
+    """
+
+    name: str
+    default: Replacer
+    actions: Mapping[Phi, Replacer] = field(default_factory=dict)
+    keep: frozenset[Phi] = frozenset()
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if both := self.keep & self.actions.keys():
+            raise PolicyError(f"policy {self.name!r}: {', '.join(sorted(both))} both kept and replaced; choose one")
+
+    def action(self, label: Phi) -> Replacer | None:
+        """The replacer of a category, or ``None`` where it is kept."""
+        return None if label in self.keep else self.actions.get(label, self.default)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """One replacement: ``[start, end)`` of the original became ``[new_start, new_end)`` of the redacted text."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+    label: Phi
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A redacted note and the map between its offsets and the original's."""
+
+    note_id: str
+    text: str = field(repr=False)
+    edits: tuple[Edit, ...]
+
+    def to_redacted(self, offset: int) -> int:
+        """Map an original offset; inside a replaced span it becomes the replacement's start."""
+        return _shift(offset, [(edit.start, edit.end, edit.new_start, edit.new_end) for edit in self.edits])
+
+    def to_original(self, offset: int) -> int:
+        """Map a redacted offset; inside a replacement it becomes the replaced span's start."""
+        return _shift(offset, [(edit.new_start, edit.new_end, edit.start, edit.end) for edit in self.edits])
+
+
+def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Redacted:
+    """Return the note with each span replaced as the policy says.
+
+    Raises:
+        DigestError: The spans were made for another text.
+        OffsetError: A span ends after the note does.
+        PolicyError: A replacer returned its input for a category the policy does not keep.
+    """
+    spans.checked(note)
+    context = Context(note, key)
+    parts: list[str] = []
+    edits: list[Edit] = []
+    cursor = size = 0
+    for span in spans:
+        replacer = policy.action(span.label)
+        if replacer is None:
+            continue
+        kept, original = note.text[cursor : span.start], note.text[span.start : span.end]
+        replacement = replacer(original, span, context)
+        if replacement == original and not getattr(replacer, "may_keep", False):
+            raise PolicyError(
+                f"note {note.note_id!r}: policy {policy.name!r} left {span.label} [{span.start}, {span.end}) "
+                "unchanged; write it under keep if that is meant"
+            )
+        parts += (kept, replacement)
+        size += len(kept)
+        edits.append(Edit(span.start, span.end, size, size + len(replacement), span.label))
+        size += len(replacement)
+        cursor = span.end
+    parts.append(note.text[cursor:])
+    return Redacted(note.note_id, "".join(parts), tuple(edits))
+
+
+def _shift(offset: int, ranges: list[tuple[int, int, int, int]]) -> int:
+    if offset < 0:
+        raise OffsetError(f"offset {offset} is negative")
+    before = bisect_right(ranges, offset, key=lambda edit: edit[0]) - 1
+    if before < 0:
+        return offset
+    start, end, new_start, new_end = ranges[before]
+    if start <= offset < end:
+        return new_start
+    return offset - end + new_end

@@ -1,0 +1,159 @@
+"""Overlap policies: from every detector's opinion on a note to spans that do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
+
+MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """The detectors whose spans count, the first having the highest priority.
+
+    Args:
+        sources: Detector names, in order of priority.
+        weights: Trust in a detector for the ``score_weighted`` policy; 1 where not given.
+
+    Raises:
+        ConfigError: No detector, one named twice, or a weight that is not positive.
+    """
+
+    sources: Sequence[str]
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.sources or len(set(self.sources)) < len(self.sources):
+            raise ConfigError("the line-up needs at least one detector, each named once")
+        if unknown := set(self.weights) - set(self.sources):
+            raise ConfigError(f"weights for {', '.join(sorted(unknown))}, which the line-up does not name")
+        if any(weight <= 0 for weight in self.weights.values()):
+            raise ConfigError("the weights of a line-up must be greater than 0")
+
+    def rank(self, span: Span) -> tuple[int, int, float, int]:
+        """Sort key: priority of the source, then the longer, the surer, the earlier span first."""
+        order = self.sources.index(span.source) if span.source in self.sources else len(self.sources)
+        return (order, span.start - span.end, -span.score, span.start)
+
+    def weight(self, source: str) -> float:
+        """Trust in a detector."""
+        return self.weights.get(source, 1.0)
+
+
+def resolve(note: Note, opinions: Iterable[SpanSet], *, policy: str = "union", line_up: LineUp) -> DisjointSpans:
+    """Return disjoint spans for a note from the opinions of its line-up.
+
+    The policies are ``union`` (every character that any detector marked; an overlapping cluster becomes one
+    span with the label of its highest-priority member), ``priority`` (whole spans, higher priority first, what
+    overlaps them is dropped), ``majority`` (characters marked by more than half of the line-up),
+    ``intersection`` (characters marked by all) and ``score_weighted`` (characters whose weighted mean score
+    over the line-up is at least 0.5).
+
+    Raises:
+        ConfigError: Unknown policy.
+        DigestError: An opinion was made for another text.
+    """
+    if policy not in POLICIES:
+        raise ConfigError(f"unknown overlap policy {policy!r}; choose one of {', '.join(POLICIES)}")
+    spans = [span for opinion in opinions for span in opinion.checked(note) if span.source in line_up.sources]
+    return DisjointSpans.of(note, POLICIES[policy](spans, line_up))
+
+
+def _union(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+    merged: list[Span] = []
+    cluster: list[Span] = []
+    end = -1
+    for span in sorted(spans):
+        if cluster and span.start >= end:
+            merged.append(_lead(cluster, line_up))
+            cluster = []
+        cluster.append(span)
+        end = max(end, span.end) if len(cluster) > 1 else span.end
+    return [*merged, _lead(cluster, line_up)] if cluster else merged
+
+
+def _lead(cluster: Sequence[Span], line_up: LineUp) -> Span:
+    leader = cluster[0] if len(cluster) == 1 else min(cluster, key=line_up.rank)
+    return replace(leader, start=cluster[0].start, end=max(span.end for span in cluster))
+
+
+def _priority(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+    chosen: list[Span] = []
+    for span in sorted(spans, key=line_up.rank):
+        if not any(span.overlaps(other) for other in chosen):
+            chosen.append(span)
+    return chosen
+
+
+def _voted(accept: Callable[[Mapping[str, float], LineUp], bool]) -> Callable[[Sequence[Span], LineUp], list[Span]]:
+    """Return a policy that decides on each stretch between two span boundaries by its detectors' best scores."""
+
+    def policy(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+        stretches: list[Span] = []
+        for start, end, over in _stretches(spans):
+            scores: dict[str, float] = {}
+            for span in over:
+                scores[span.source] = max(span.score, scores.get(span.source, 0.0))
+            if accept(scores, line_up):
+                leader = min(over, key=lambda span: (-_votes(over, span.label), line_up.rank(span)))
+                stretches.append(replace(leader, start=start, end=end))
+        return _joined(stretches)
+
+    return policy
+
+
+def _stretches(spans: Sequence[Span]) -> Iterable[tuple[int, int, list[Span]]]:
+    """Yield the ranges between neighbouring boundaries with the spans that cover each; linear in what is open."""
+    ordered = sorted(spans)
+    bounds = sorted({bound for span in ordered for bound in (span.start, span.end)})
+    opened, active = 0, list[Span]()
+    for start, end in pairwise(bounds):
+        active = [span for span in active if span.end > start]
+        while opened < len(ordered) and ordered[opened].start <= start:
+            active.append(ordered[opened])
+            opened += 1
+        if active:
+            yield start, end, active
+
+
+def _votes(over: Sequence[Span], label: Phi) -> int:
+    return len({span.source for span in over if span.label is label})
+
+
+def _joined(stretches: Sequence[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in stretches:
+        if joined and joined[-1].end == span.start and joined[-1].label is span.label:
+            joined[-1] = replace(joined[-1], end=span.end, score=max(joined[-1].score, span.score))
+        else:
+            joined.append(span)
+    return joined
+
+
+def _by_majority(scores: Mapping[str, float], line_up: LineUp) -> bool:
+    return 2 * len(scores) > len(line_up.sources)
+
+
+def _by_all(scores: Mapping[str, float], line_up: LineUp) -> bool:
+    return len(scores) == len(line_up.sources)
+
+
+def _by_score(scores: Mapping[str, float], line_up: LineUp) -> bool:
+    total = sum(line_up.weight(source) for source in line_up.sources)
+    return sum(line_up.weight(source) * score for source, score in scores.items()) / total >= 0.5
+
+
+POLICIES: Mapping[str, Callable[[Sequence[Span], LineUp], list[Span]]] = {
+    "union": _union,
+    "priority": _priority,
+    "majority": _voted(_by_majority),
+    "intersection": _voted(_by_all),
+    "score_weighted": _voted(_by_score),
+}

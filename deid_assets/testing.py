@@ -1,0 +1,76 @@
+"""For plugin authors: marked text and the contract every detector must keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from deid_assets.core.detector import Detector
+from deid_assets.core.errors import DetectorError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import Span, SpanSet
+
+_MARK = re.compile(r"<([A-Z_]+)>(.*?)</\1>", re.DOTALL)
+
+CONTRACT_TEXTS = (
+    "",
+    " \r\n\t",
+    "Seen on 3 May 2021.\r\nDr. Jane Lee, tel. 617-555-0143.\r\n",
+    "Cafe\u0301 with Jose\u0301 García, \U0001f468\u200d\u2695\ufe0f e-mail a.b@example.org",
+    "\ufeffname\u00a0: O\u2019Brien\u2028ID 12345678Z",
+    "Follow-up. " * 2_000 + "MRN 4411223 on 2021-05-03.",
+)
+"""Empty, blank, CRLF, combining and astral characters, exotic blanks, and a long note."""
+
+
+def marked(text: str, *, note_id: str = "marked", source: str = "gold", lang: str | None = "en") -> tuple[Note, SpanSet]:
+    """Return the note and spans written inline, as in ``"Dr. <NAME>Lee</NAME>"``.
+
+    Raises:
+        ValueError: A mark is not a PHI category.
+    """
+    plain, spans, cursor = "", [], 0
+    for match in _MARK.finditer(text):
+        plain += text[cursor : match.start()]
+        spans.append(Span(len(plain), len(plain) + len(match[2]), Phi(match[1]), source=source))
+        plain += match[2]
+        cursor = match.end()
+    note = Note(note_id, plain + text[cursor:], lang=lang)
+    return note, SpanSet.of(note, spans)
+
+
+def mark(note: Note, spans: Iterable[Span]) -> str:
+    """Return the text with its spans marked inline; the inverse of ``marked`` for disjoint spans."""
+    parts, cursor = [], 0
+    for span in sorted(spans):
+        parts += [note.text[cursor : span.start], f"<{span.label}>{note.text[span.start : span.end]}</{span.label}>"]
+        cursor = span.end
+    return "".join([*parts, note.text[cursor:]])
+
+
+def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS) -> None:
+    """Run the detector contract on hard inputs.
+
+    Checks the attributes, that each note gives one set in order with the right digest, in-bounds spans
+    and declared labels, that a second run gives the same, and that batching changes nothing.
+
+    Raises:
+        DetectorError: The contract is broken; the message says how.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", detector.name):
+        raise DetectorError(f"name {detector.name!r} must match ^[a-z][a-z0-9_]{{0,40}}$")
+    if not detector.version or not detector.labels <= set(Phi):
+        raise DetectorError(f"{detector.name}: version must not be empty and labels must be PHI categories")
+    notes = [Note(f"contract-{n}", text, lang="en") for n, text in enumerate(texts)]
+    together = list(detector.detect(notes))
+    if len(together) != len(notes):
+        raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(together)} span sets out")
+    for note, spans in zip(notes, together, strict=True):
+        spans.checked(note)
+        if undeclared := {span.label for span in spans} - detector.labels:
+            raise DetectorError(f"{detector.name}: undeclared labels {', '.join(sorted(undeclared))}")
+        if list(detector.detect([note])) != [spans]:
+            raise DetectorError(f"{detector.name}: note {note.note_id!r} differs alone and in the batch, or run to run")
+    if list(detector.detect([])):
+        raise DetectorError(f"{detector.name}: an empty batch must give nothing")
