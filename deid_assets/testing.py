@@ -24,7 +24,9 @@ CONTRACT_TEXTS = (
 """Empty, blank, CRLF, combining and astral characters, exotic blanks, and a long note."""
 
 
-def marked(text: str, *, note_id: str = "marked", source: str = "gold", lang: str | None = "en") -> tuple[Note, SpanSet]:
+def marked(
+    text: str, *, note_id: str = "marked", source: str = "gold", lang: str | None = "en"
+) -> tuple[Note, SpanSet]:
     """Return the note and spans written inline, as in ``"Dr. <NAME>Lee</NAME>"``.
 
     Raises:

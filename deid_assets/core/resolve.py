@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -85,10 +86,11 @@ def _lead(cluster: Sequence[Span], line_up: LineUp) -> Span:
 
 
 def _priority(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
-    chosen: list[Span] = []
+    chosen: list[Span] = []  # disjoint and sorted, so only the two neighbours can overlap
     for span in sorted(spans, key=line_up.rank):
-        if not any(span.overlaps(other) for other in chosen):
-            chosen.append(span)
+        at = bisect_left(chosen, span)
+        if not any(span.overlaps(other) for other in chosen[max(0, at - 1) : at + 1]):
+            chosen.insert(at, span)
     return chosen
 
 

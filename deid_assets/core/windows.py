@@ -62,16 +62,19 @@ def stitch(per_window: Sequence[tuple[Window, Sequence[Span]]]) -> list[Span]:
         for shifted in [replace(span, start=span.start + window.start, end=span.end + window.start)]
         if shifted.start < window.own_end and shifted.end > window.own_start
     )
-    stitched: list[Span] = []
     borders = sorted(window.own_start for window, _ in per_window)[1:]
+    stitched: list[Span] = []
+    active: list[Span] = []  # what can still overlap the next span
     for span in owned:
-        twin = next((n for n in range(len(stitched) - 1, -1, -1) if _same(stitched[n], span, borders)), None)
+        stitched += (kept for kept in active if kept.end <= span.start)
+        active = [kept for kept in active if kept.end > span.start]
+        twin = next((n for n, kept in enumerate(active) if _same(kept, span, borders)), None)
         if twin is None:
-            stitched.append(span)
+            active.append(span)
         else:
-            kept = stitched[twin]
-            stitched[twin] = replace(kept, end=max(kept.end, span.end), score=max(kept.score, span.score))
-    return sorted(set(stitched))
+            kept = active[twin]
+            active[twin] = replace(kept, end=max(kept.end, span.end), score=max(kept.score, span.score))
+    return sorted([*stitched, *active])
 
 
 def _same(left: Span, right: Span, borders: Sequence[int]) -> bool:

@@ -1,0 +1,124 @@
+"""Detectors found by entry point: listed without importing them, loaded loudly."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.detector import Detector
+from deid_assets.core.errors import PluginError
+
+GROUP = "deid_assets.detectors"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What is known of an installed detector before it is imported.
+
+    Args:
+        name: Entry-point name.
+        distribution: Name of the distribution that brings it.
+        version: Version of that distribution.
+        summary: The distribution's one-line description.
+        keywords: The distribution's keywords; the first two are its kinds in the Dagster UI.
+        digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also before a release.
+        fault: Why it cannot be loaded, or empty.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    summary: str
+    keywords: tuple[str, ...]
+    digest: str
+    fault: str = ""
+    entry_point: EntryPoint | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def code_version(self) -> str:
+        """Version and digest, as recorded with everything the detector makes."""
+        return f"{self.version}+{self.digest[:12]}"
+
+
+def available() -> dict[str, Plugin]:
+    """Return every installed detector by name, without importing one.
+
+    A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
+    ``fault``, so that one broken plugin hides none of the others.
+    """
+    found: dict[str, Plugin] = {}
+    for entry_point in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        plugin = _describe(entry_point)
+        if plugin.name in found:
+            rival = found[plugin.name]
+            fault = f"named by both {rival.distribution} and {plugin.distribution}; uninstall one"
+            plugin = replace(plugin, fault=fault)
+        found[plugin.name] = plugin
+    return found
+
+
+def load(name: str, *, options: Mapping[str, Any] | None = None) -> Detector:
+    """Return a detector, built with keyword options.
+
+    Args:
+        name: Entry-point name.
+        options: Keyword arguments of the plugin's callable.
+
+    Raises:
+        PluginError: No such detector (the message lists the installed ones), a doubled name, an import that
+            fails, an option it does not take, or an object that is not a detector.
+    """
+    known = available()
+    if name not in known:
+        raise PluginError(f"unknown detector {name!r}; installed: {', '.join(known) or 'none'}")
+    plugin = known[name]
+    if plugin.fault or plugin.entry_point is None:
+        raise PluginError(f"detector {name!r}: {plugin.fault}")
+    try:
+        detector = plugin.entry_point.load()(**(options or {}))
+    except Exception as error:
+        # The message of a TypeError names the bad option, and no note has been read yet.
+        raise PluginError(f"detector {name!r} does not load: {type(error).__name__}: {error}") from error
+    if not isinstance(detector, Detector) or detector.name != name:
+        raise PluginError(f"detector {name!r}: {plugin.entry_point.value} is not a detector of that name")
+    return detector
+
+
+def _describe(entry_point: EntryPoint) -> Plugin:
+    metadata = dict(entry_point.dist.metadata.items()) if entry_point.dist else {}
+    keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
+    digest, fault = _digest(entry_point.module)
+    if not _NAME.fullmatch(entry_point.name):
+        fault = f"name must match ^{_NAME.pattern}$"
+    return Plugin(
+        name=entry_point.name,
+        distribution=metadata.get("Name", "unknown"),
+        version=metadata.get("Version", "0"),
+        summary=metadata.get("Summary", ""),
+        keywords=keywords,
+        digest=digest,
+        fault=fault,
+        entry_point=entry_point,
+    )
+
+
+def _digest(module: str) -> tuple[str, str]:
+    """Return the SHA-256 of a top-level package's files, and a fault where there is no such package."""
+    spec = find_spec(module.partition(".")[0])  # finds, does not import
+    if spec is None or spec.origin is None:
+        return hashlib.sha256(b"").hexdigest(), f"module {module} is not installed; install the plugin again"
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = [(folder, path) for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = files or [(Path(spec.origin).parent, Path(spec.origin))]
+    digest = hashlib.sha256()
+    for folder, path in sorted(files):
+        if "__pycache__" not in path.parts:
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest(), ""

@@ -1,0 +1,1 @@
+"""Dagster resources: configuration and life cycle of what the assets use."""
