@@ -92,7 +92,8 @@ def load(name: str, *, options: Mapping[str, Any] | None = None) -> Detector:
 
 
 def _describe(entry_point: EntryPoint) -> Plugin:
-    metadata = dict(entry_point.dist.metadata.items()) if entry_point.dist else {}
+    fields = entry_point.dist.metadata if entry_point.dist else None
+    metadata = {name: fields[name] for name in ("Name", "Version", "Summary", "Keywords") if fields and name in fields}
     keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
     digest, fault = _digest(entry_point.module)
     if not _NAME.fullmatch(entry_point.name):

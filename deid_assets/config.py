@@ -1,0 +1,168 @@
+"""Settings: one frozen, typed object from a TOML file and the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.keys import Key
+from deid_assets.core.phi import Phi
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Gates(_Frozen):
+    """The limits that stop a batch.
+
+    Args:
+        near_duplicates: Largest share of notes that nearly repeat another note of the batch.
+        quarantined: Largest share of received notes that may go to quarantine.
+        recall: Smallest recall per category where gold exists, as covered characters of the category, label
+            ignored. ``ALL`` is every category together.
+        min_gold_characters: A category with less gold than this in a batch is reported, not gated.
+    """
+
+    near_duplicates: Share = 0.5
+    quarantined: Share = 0.2
+    recall: Mapping[Phi | Literal["ALL"], Share] = Field(default_factory=lambda: {"ALL": 0.9})
+    min_gold_characters: int = Field(default=200, ge=1)
+
+
+class Settings(_Frozen):
+    """How this installation de-identifies.
+
+    Args:
+        line_up: Detectors whose spans are merged, the first with the highest priority. Any other installed
+            detector runs in shadow: it is scored and changes no output.
+        resolve: Overlap policy.
+        policies: Redaction policies that are materialized, by name or path of a policy file.
+        release_policy: The one of ``policies`` that is released.
+        languages: ISO 639-1 codes that notes may have.
+        labels: Label map of the gold annotations that arrive with notes.
+        redact_gold: Also redact what people annotated and no detector found.
+        detectors: Keyword options per detector.
+        gates: Limits of the data-quality checks.
+        home: Folder for everything that is written.
+        database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
+    """
+
+    line_up: tuple[Name, ...] = ("rules",)
+    resolve: str = "union"
+    policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
+    release_policy: str = "safe_harbor"
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2}$")], ...] = (
+        "en", "es", "it", "fr", "de", "nl", "sv", "fi",
+    )  # fmt: skip
+    labels: str = "phi"
+    redact_gold: bool = True
+    detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
+    gates: Gates = Gates()
+    home: Path = Path(".deid")
+    database_url: str = ""
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Settings:
+        """Return the settings of a TOML file, overridden by the environment.
+
+        ``DEID_CONFIG`` names the file, ``DEID_HOME`` and ``DEID_DATABASE_URL`` replace two of its values. With
+        no file, the defaults hold.
+
+        Raises:
+            ConfigError: The file is missing, is not TOML, or has a key or value that is not allowed.
+        """
+        path = path or (Path(os.environ["DEID_CONFIG"]) if os.environ.get("DEID_CONFIG") else None)
+        values = _read_toml(path) if path else {}
+        for variable, name in (("DEID_HOME", "home"), ("DEID_DATABASE_URL", "database_url")):
+            if os.environ.get(variable):
+                values[name] = os.environ[variable]
+        try:
+            settings = cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(_first_fault(path, error)) from None
+        if settings.release_policy not in settings.policies:
+            raise ConfigError(
+                f"{path or 'settings'}: release_policy {settings.release_policy!r} is not in policies; add it there"
+            )
+        return settings
+
+    @property
+    def landing(self) -> Path:
+        """Folder where new files are dropped."""
+        return self.home / "landing"
+
+    @property
+    def store(self) -> Path:
+        """Root of the Parquet files and receipts."""
+        return self.home / "store"
+
+    @property
+    def reports(self) -> Path:
+        """Folder of the HTML reports."""
+        return self.home / "reports"
+
+    @property
+    def sql_url(self) -> str:
+        """URL of the text-free store."""
+        return self.database_url or f"sqlite:///{(self.home / 'deid.sqlite').absolute()}"
+
+    def secret(self) -> bytes:
+        """Return the secret of ``DEID_KEY``, else of ``home/secret.key``, which is made when absent.
+
+        Raises:
+            ConfigError: ``DEID_KEY`` is not hexadecimal.
+        """
+        if value := os.environ.get("DEID_KEY"):
+            try:
+                return bytes.fromhex(value)
+            except ValueError:
+                raise ConfigError(
+                    "DEID_KEY is not hexadecimal; set it to the output of `openssl rand -hex 32`"
+                ) from None
+        path = self.home / "secret.key"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_hex(32))
+        return bytes.fromhex(path.read_text().strip())
+
+    def key(self) -> Key:
+        """Return the key that surrogates are derived from."""
+        return Key(self.secret())
+
+    def receipt_key(self) -> bytes:
+        """Return the key that receipts are signed with, derived from the same secret."""
+        return self.key().derive("receipts")
+
+    def digest(self, *names: str) -> str:
+        """Return a short digest of the named settings, for code versions."""
+        values = self.model_dump(mode="json", include=set(names))
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check DEID_CONFIG") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def _first_fault(path: Path | None, error: ValidationError) -> str:
+    fault = error.errors(include_input=False, include_url=False)[0]
+    key = ".".join(str(part) for part in fault["loc"])
+    return f"{path or 'settings'}: {key}: {fault['msg']}"
