@@ -25,6 +25,10 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _default_recall() -> Mapping[Phi | Literal["ALL"], float]:
+    return {"ALL": 0.9}
+
+
 class Gates(_Frozen):
     """The limits that stop a batch.
 
@@ -38,7 +42,7 @@ class Gates(_Frozen):
 
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
-    recall: Mapping[Phi | Literal["ALL"], Share] = Field(default_factory=lambda: {"ALL": 0.9})
+    recall: Mapping[Phi | Literal["ALL"], Share] = Field(default_factory=_default_recall)
     min_gold_characters: int = Field(default=200, ge=1)
 
 
