@@ -60,6 +60,7 @@ class Settings(_Frozen):
         redact_gold: Also redact what people annotated and no detector found.
         detectors: Keyword options per detector.
         gates: Limits of the data-quality checks.
+        workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
@@ -75,6 +76,7 @@ class Settings(_Frozen):
     redact_gold: bool = True
     detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
     gates: Gates = Gates()
+    workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")
     database_url: str = ""
 

@@ -1,0 +1,66 @@
+"""What every asset works with: settings, files, the text-free database, keys and detectors."""
+
+from functools import cached_property
+from pathlib import Path
+
+import dagster as dg
+from pydantic import PrivateAttr
+
+from deid_assets.config import Settings
+from deid_assets.core.keys import Key
+from deid_assets.store.database import Database
+from deid_assets.store.files import CorpusFiles
+from deid_resources.detectors import DetectorPool
+
+
+class Corpus:
+    """One installation, opened. Everything is made on first use and lives as long as the run.
+
+    Args:
+        settings: How this installation de-identifies.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def files(self) -> CorpusFiles:
+        """Parquet files with signed receipts."""
+        return CorpusFiles(self.settings.store, key=self.settings.receipt_key())
+
+    @cached_property
+    def database(self) -> Database:
+        """The text-free store, migrated to the newest schema."""
+        database = Database(self.settings.sql_url)
+        database.upgrade()
+        return database
+
+    @cached_property
+    def key(self) -> Key:
+        """Secret that surrogates are derived from."""
+        return self.settings.key()
+
+    @cached_property
+    def detectors(self) -> DetectorPool:
+        """The installed detectors, loaded when asked for."""
+        return DetectorPool(self.settings.detectors, workers=self.settings.workers)
+
+
+class CorpusResource(dg.ConfigurableResource):
+    """Opens the installation that a settings file describes.
+
+    The file's path is all that Dagster stores and shows. Secrets and database URLs stay in the file and the
+    environment.
+
+    Args:
+        config_file: TOML settings; the environment's ``DEID_CONFIG``, else the defaults, when empty.
+    """
+
+    config_file: str = ""
+    _corpus: Corpus | None = PrivateAttr(default=None)
+
+    def open(self) -> Corpus:
+        """Return the installation, the same one throughout a run."""
+        if self._corpus is None:
+            self._corpus = Corpus(Settings.load(Path(self.config_file) if self.config_file else None))
+        return self._corpus

@@ -1,0 +1,82 @@
+"""Detectors, loaded once a process and run over as many processes as the machine has cores to spare."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.note import Note
+from deid_assets.core.span import SpanSet
+from deid_assets.plugins import load
+
+CHUNK_CHARS = 500_000
+"""Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
+
+_loaded: dict[str, Detector] = {}  # of a worker process
+
+
+class DetectorPool:
+    """The detectors of one run.
+
+    Args:
+        options: Keyword options per detector.
+        workers: Processes used for a batch that is worth it; 1 stays in this process.
+    """
+
+    def __init__(self, options: Mapping[str, Mapping[str, Any]], *, workers: int = 1) -> None:
+        self._options = options
+        self._workers = workers
+        self._detectors: dict[str, Detector] = {}
+
+    def open(self, name: str) -> Detector:
+        """Return a detector, loaded on first use.
+
+        Raises:
+            PluginError: It cannot be loaded.
+        """
+        if name not in self._detectors:
+            self._detectors[name] = load(name, options=self._options.get(name))
+        return self._detectors[name]
+
+    def detect(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
+        """Return one outcome per note, in order.
+
+        Raises:
+            PluginError: The detector cannot be loaded.
+            BrokenProcessPool: A worker died; nothing of the batch is kept.
+        """
+        chunks = _chunks(notes)
+        if self._workers == 1 or len(chunks) == 1:
+            detector = self.open(name)
+            return [outcome for chunk in chunks for outcome in detect(detector, chunk, stage=stage)]
+        # Not fork: the parent may hold threads and locks of Dagster and of native libraries.
+        with ProcessPoolExecutor(
+            min(self._workers, len(chunks)),
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_load_in_worker,
+            initargs=(name, dict(self._options.get(name, {}))),
+        ) as pool:
+            jobs = [pool.submit(_detect_in_worker, name, chunk, stage) for chunk in chunks]
+            return [outcome for job in jobs for outcome in job.result()]
+
+
+def _load_in_worker(name: str, options: Mapping[str, Any]) -> None:
+    _loaded[name] = load(name, options=options)
+
+
+def _detect_in_worker(name: str, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:
+    return detect(_loaded[name], notes, stage=stage)
+
+
+def _chunks(notes: Sequence[Note]) -> list[Sequence[Note]]:
+    chunks: list[Sequence[Note]] = []
+    start = size = 0
+    for n, note in enumerate(notes):
+        size += len(note.text)
+        if size >= CHUNK_CHARS:
+            chunks.append(notes[start : n + 1])
+            start, size = n + 1, 0
+    return [*chunks, notes[start:]] if start < len(notes) or not chunks else chunks
