@@ -1,0 +1,167 @@
+"""What the detector finds, that it agrees with Presidio, stays offline and quiet, and fails closed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from presidio_analyzer.predefined_recognizers import IbanRecognizer, PhoneRecognizer, UrlRecognizer
+
+from deid_assets.core.detector import Failed, detect
+from deid_assets.core.errors import ConfigError, DetectorError, UnknownLabelError
+from deid_assets.core.phi import Phi
+from deid_assets.testing import check_detector, mark, marked
+from deid_presidio import ENTITIES, PresidioDetector
+from deid_presidio.recognizers import StrictIban, WindowedPhone
+from deid_presidio.regexes import StrictRegex
+
+CASES = [
+    ("en", "Write to <EMAIL>jane.roe@example.org</EMAIL> today."),
+    ("en", "SSN <NATIONAL_ID>536-22-8726</NATIONAL_ID>"),
+    ("en", "Seen <DATE>05/03/2021</DATE>, again <DATE>2021-06-07</DATE>."),
+    ("en", "server at <IP>192.0.2.44</IP>"),
+    ("en", "IBAN <ACCOUNT>DE89370400440532013000</ACCOUNT> 2 days ago"),
+    ("en", "Phone: <PHONE>(617) 555-0143</PHONE>"),
+    ("es", "DNI <NATIONAL_ID>12345678Z</NATIONAL_ID>"),
+    ("es", "Correo <EMAIL>a.b@example.es</EMAIL>\r\n"),
+    (None, "mail <EMAIL>a.b@example.org</EMAIL>"),
+    # Near misses: wrong check letters and digits, numbers without a cue, a ratio.
+    ("es", "DNI 12345678A"),
+    ("en", "IBAN DE00370400440532013000"),
+    ("en", "BP 120/80, Na 138, visit 4"),
+    ("en", "specimen 20431197"),
+]
+
+
+@pytest.fixture(scope="module")
+def detector() -> PresidioDetector:
+    return PresidioDetector()
+
+
+@pytest.mark.parametrize(("lang", "text"), CASES)
+def test_identifiers_are_found_and_near_misses_are_not(detector: PresidioDetector, lang, text):
+    note, expected = marked(text, lang=lang)
+
+    (found,) = detector.detect([note])
+
+    # Presidio reads the domain of an e-mail address as a URL too; resolving overlaps is not the detector's work.
+    outer = [s for s in found if not any(o.start <= s.start and s.end <= o.end and o.label != s.label for o in found)]
+    assert {(s.start, s.end, s.label) for s in outer} == {(s.start, s.end, s.label) for s in expected}
+
+
+def test_a_word_before_a_hit_raises_its_score(detector: PresidioDetector):
+    note, _ = marked("bank account number 90341122334")
+
+    (with_context,) = detector.detect([note])
+    (without,) = PresidioDetector(context=False).detect([note])
+
+    assert Phi.ACCOUNT in {span.label for span in with_context}
+    assert Phi.ACCOUNT not in {span.label for span in without}
+
+
+def test_a_lower_threshold_uncovers_nothing(detector: PresidioDetector):
+    note, _ = marked("Call 617-555-0143, bank 90341122334, SSN 536-22-8726, passport 123456789.")
+
+    (default,) = detector.detect([note])
+    (everything,) = PresidioDetector(min_score=0.0).detect([note])
+
+    assert set(default) < set(everything)
+
+
+def test_the_contract_holds(detector: PresidioDetector):
+    check_detector(detector)
+
+
+def test_the_version_names_the_presidio_it_ran(detector: PresidioDetector):
+    assert detector.version == "0.1.0+presidio2.2.366"
+
+
+def test_no_socket_is_opened(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    note, _ = marked("mail jane@example.co.uk or see https://example.org/a")
+
+    (found,) = PresidioDetector().detect([note])
+
+    assert {span.label for span in found} == {Phi.EMAIL, Phi.URL}
+
+
+def test_nothing_is_logged(detector: PresidioDetector, caplog):
+    note, _ = marked("IBAN DE89370400440532013000, SSN 536-22-8726, jane@example.org")
+    root = logging.getLogger()
+
+    with caplog.at_level(logging.DEBUG, logger=root.name):
+        list(detector.detect([note]))
+
+    assert [record.name for record in caplog.records] == []
+
+
+def test_a_timeout_fails_the_note():
+    slow = StrictRegex("slow", r"(a|aa)+$", 0, timeout_s=0.01)
+    with pytest.raises(DetectorError, match="pattern 'slow' took longer"):
+        list(slow.finditer("a" * 40_000 + "b"))
+
+
+def test_a_timeout_inside_presidio_reads_as_failed_and_not_as_clean():
+    note, _ = marked("1.1.1." * 30_000 + "x jane@example.org")
+
+    assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [Failed("marked", "spans/presidio", "DetectorError")]
+
+
+@pytest.mark.parametrize("options", [{"min_score": 1.5}, {"timeout_s": 0}])
+def test_an_option_out_of_range_is_refused(options):
+    with pytest.raises(ConfigError, match="presidio"):
+        PresidioDetector(**options)
+
+
+def test_an_entity_without_a_category_is_refused():
+    with pytest.raises(UnknownLabelError, match="US_MBI"):
+        ENTITIES.require(["EMAIL_ADDRESS", "US_MBI"])
+
+
+def _corpus_texts() -> list[str]:
+    folder = os.environ.get("DEID_CORPORA")
+    if not folder:
+        pytest.skip("DEID_CORPORA is not set")
+    files = sorted(Path(folder, "annotated").glob("*/*.jsonl"))
+    return [json.loads(line)["text"] for file in files for line in file.read_text("utf-8").splitlines()[::40]]
+
+
+def _places(recognizer, text):
+    return {(r.start, r.end, r.score) for r in recognizer.analyze(text, recognizer.supported_entities, None)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (WindowedPhone(supported_regions=("US", "ES")), PhoneRecognizer(supported_regions=("US", "ES"))),
+        (StrictIban(timeout_s=10), IbanRecognizer()),
+    ],
+    ids=["phone", "iban"],
+)
+def test_the_changed_recognizers_find_what_presidio_finds(ours, theirs):
+    for text in _corpus_texts():
+        assert _places(ours, text) == _places(theirs, text)
+
+
+@pytest.mark.slow
+def test_reading_only_words_with_a_dot_finds_the_same_addresses():
+    for pattern in UrlRecognizer.PATTERNS:
+        whole = StrictRegex(pattern.name, pattern.regex, 26, timeout_s=60)
+        words = StrictRegex(pattern.name, pattern.regex, 26, timeout_s=60, needed=".")
+        for text in _corpus_texts():
+            assert [m.span() for m in words.finditer(text)] == [m.span() for m in whole.finditer(text)]
+
+
+def test_marked_cases_are_written_with_disjoint_marks():
+    for _, text in CASES:
+        note, spans = marked(text)
+        assert mark(note, spans) == text
