@@ -1,0 +1,108 @@
+"""Writing files so that a crash leaves the old one or the new one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deid_assets.store.receipts import Output
+from deid_assets.store.zones import Zone
+
+TEMPORARY = ".tmp-"
+
+
+def file_name(table: str, sha256: str) -> str:
+    """Name of a data file: the table and the first 12 digits of its content's digest."""
+    return f"{table}-{sha256[:12]}.parquet"
+
+
+def make_folder(root: Path, folder: Path, zone: Zone) -> None:
+    """Create ``folder`` and its parents below ``root``; those of the restricted zone for the owner alone."""
+    root.mkdir(parents=True, exist_ok=True)
+    mode = 0o700 if zone is Zone.RESTRICTED else 0o777
+    path = root
+    for segment in folder.relative_to(root).parts:
+        path /= segment
+        path.mkdir(mode=mode, exist_ok=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder against other writers; readers need no lock.
+
+    A lock on the folder itself leaves no lock file behind. Windows has none: there, one writer at a time is
+    the caller's care.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - absent on Windows
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_table(folder: Path, name: str, table: pa.Table, zone: Zone) -> Output:
+    """Write a table to a file named by its content, and return the file's digest and row count."""
+    digest = ""
+
+    def fill(file: BufferedRandom) -> str:
+        nonlocal digest
+        pq.write_table(table, file, compression="zstd")
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return file_name(name, digest)
+
+    _replace(folder, fill, zone)
+    return {"sha256": digest, "rows": table.num_rows}
+
+
+def write_bytes(folder: Path, name: str, content: bytes, zone: Zone) -> None:
+    """Write a small file in one step."""
+
+    def fill(file: BufferedRandom) -> str:
+        file.write(content)
+        return name
+
+    _replace(folder, fill, zone)
+
+
+def _replace(folder: Path, fill: Callable[[BufferedRandom], str], zone: Zone) -> None:
+    """Let ``fill`` write a temporary file and name it; move it there once it is on the disk."""
+    temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
+    mode = 0o600 if zone is Zone.RESTRICTED else 0o666
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            name = fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(folder / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; Windows has no way to ask for it."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
