@@ -205,7 +205,7 @@ class Evaluation:
                 },
                 _read(Counts, stored["characters"]),
                 _read(NoteCounts, stored["notes"]),
-                dict(stored["out_of_scope"]),
+                {label: _whole(number) for label, number in stored["out_of_scope"].items()},
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
@@ -219,9 +219,13 @@ def _mean(ratios: Iterable[float | None]) -> float | None:
 
 
 def _read(kind: type[_C], stored: Mapping[str, Any]) -> _C:
-    if not all(type(number) is int for number in stored.values()):
-        raise InputError(f"counts must be whole numbers, got {sorted({type(n).__name__ for n in stored.values()})}")
-    return kind(**stored)
+    return kind(**{name: _whole(number) for name, number in stored.items()})
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise InputError("a count is a whole number and not negative")
+    return number
 
 
 def _triple(counts: Counts) -> dict[str, int]:
