@@ -1,0 +1,122 @@
+"""The plugin door, tried with distributions made on disk."""
+
+import sys
+
+import pytest
+
+from deid_assets import plugins
+from deid_assets.core.errors import PluginError
+
+DETECTOR = """
+from deid_assets import Phi, SpanSet
+
+
+class Detector:
+    name = "{name}"
+    version = "1"
+    labels = frozenset({{Phi.NAME}})
+
+    def __init__(self, *, prefix: str = "MRN") -> None:
+        self.prefix = prefix
+
+    def detect(self, notes):
+        return [SpanSet.of(note, []) for note in notes]
+"""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def add(name, *, module=None, body=DETECTOR, entry=None, distribution=None):
+        module = module or f"deid_{name}"
+        (tmp_path / module).mkdir(exist_ok=True)
+        (tmp_path / module / "__init__.py").write_text(body.format(name=name) if body is DETECTOR else body)
+        dist = tmp_path / f"{distribution or module}-1.0.dist-info"
+        dist.mkdir()
+        (dist / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution or module}\nVersion: 1.0\nSummary: Finds nothing\n"
+            "Keywords: rules,test\n"
+        )
+        (dist / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector\n")
+
+    yield add
+    for name in [name for name in sys.modules if name.startswith("deid_x")]:
+        del sys.modules[name]
+
+
+def test_listing_imports_nothing(site):
+    site("xlist", body="raise RuntimeError('imported')")
+    found = plugins.available()["xlist"]
+
+    assert (found.version, found.summary, found.keywords, found.fault) == (
+        "1.0",
+        "Finds nothing",
+        ("rules", "test"),
+        "",
+    )
+    assert "deid_xlist" not in sys.modules
+
+
+def test_the_digest_changes_with_the_code(site, tmp_path):
+    site("xdigest")
+    before = plugins.available()["xdigest"].code_version
+    (tmp_path / "deid_xdigest" / "words.txt").write_text("new")
+
+    assert plugins.available()["xdigest"].code_version != before
+
+
+def test_options_reach_the_detector(site):
+    site("xoptions")
+
+    assert plugins.load("xoptions", options={"prefix": "ID"}).prefix == "ID"
+
+
+def test_unknown_detector_lists_what_is_installed(site):
+    site("xknown")
+
+    with pytest.raises(PluginError, match="xknown"):
+        plugins.load("absent")
+
+
+def test_a_name_claimed_twice_is_listed_with_both_owners_and_does_not_load(site):
+    site("xtwice")
+    site("xtwice", module="deid_xtwice2", distribution="rival")
+
+    assert "deid_xtwice" in plugins.available()["xtwice"].fault
+    assert "rival" in plugins.available()["xtwice"].fault
+    with pytest.raises(PluginError, match="uninstall one"):
+        plugins.load("xtwice")
+
+
+@pytest.mark.parametrize(
+    ("arrange", "name", "message"),
+    [
+        ({"name": "xraises", "body": "raise RuntimeError('no model file')"}, "xraises", "RuntimeError: no model file"),
+        ({"name": "xbadname", "entry": "Bad-Name"}, "Bad-Name", "name must match"),
+        ({"name": "xother", "body": DETECTOR.format(name="someone_else")}, "xother", "not a detector of that name"),
+        ({"name": "xshape", "body": "class Detector:\n    name = 'xshape'\n"}, "xshape", "not a detector"),
+    ],
+)
+def test_what_does_not_load_says_why(site, arrange, name, message):
+    site(**arrange)
+
+    with pytest.raises(PluginError, match=message):
+        plugins.load(name)
+
+
+def test_an_option_the_plugin_does_not_take_is_named(site):
+    site("xoption")
+
+    with pytest.raises(PluginError, match="surprise"):
+        plugins.load("xoption", options={"surprise": 1})
+
+
+def test_an_uninstalled_module_is_a_fault_and_hides_no_other(site, tmp_path):
+    site("xgone")
+    site("xhere")
+    (tmp_path / "deid_xgone" / "__init__.py").unlink()
+    (tmp_path / "deid_xgone").rmdir()
+
+    assert "not installed" in plugins.available()["xgone"].fault
+    assert plugins.available()["xhere"].fault == ""
