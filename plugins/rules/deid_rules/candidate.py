@@ -1,0 +1,27 @@
+"""A finding before arbitration."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deid_assets.core.phi import Phi
+
+
+class Candidate(NamedTuple):
+    """What one rule says about a range of code points.
+
+    Args:
+        start: First code point.
+        end: One past the last.
+        label: Category.
+        score: Evidence in [0, 1]; see ``README.md`` for the scale.
+        rule: Id of the rule, for tests and traces.
+        native: A finer kind, or empty.
+    """
+
+    start: int
+    end: int
+    label: Phi
+    score: float
+    rule: str
+    native: str = ""

@@ -1,0 +1,101 @@
+"""Checks of a match by number: check digits, calendars and number plans. Anything a check raises is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Check = Callable[[str], bool]
+
+
+def _stdnum(module: str) -> Check:
+    def check(text: str) -> bool:
+        from importlib import import_module  # noqa: PLC0415 - each number's module loads when first met
+
+        return bool(import_module(f"stdnum.{module}").is_valid(text))
+
+    return check
+
+
+def _digits(text: str) -> str:
+    return "".join(character for character in text if character.isdigit())
+
+
+def _card(text: str) -> bool:
+    from stdnum import luhn  # noqa: PLC0415
+
+    digits = _digits(text)
+    return 12 <= len(digits) <= 19 and len(set(digits)) > 1 and bool(luhn.is_valid(digits))
+
+
+def _ipv4(text: str) -> bool:
+    return all(int(part) <= 255 for part in text.split("."))
+
+
+def _ip(text: str) -> bool:
+    from ipaddress import ip_address  # noqa: PLC0415
+
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _phone(text: str) -> bool:
+    """Digits of an E.164 number or of a national one: 7 to 15, not all the same (ITU-T E.164)."""
+    digits = _digits(text)
+    return 7 <= len(digits) <= 15 and len(set(digits)) > 1
+
+
+# Transliteration and weights: 49 CFR 565.15 (c), table III to V.
+_VIN_VALUES = dict(
+    zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", [*range(10), *range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True)
+)
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+
+
+def _vin(text: str) -> bool:
+    if len(text) != 17 or not set(text.upper()) <= set(_VIN_VALUES):
+        return False
+    rest = sum(_VIN_VALUES[letter] * weight for letter, weight in zip(text.upper(), _VIN_WEIGHTS, strict=True)) % 11
+    return text[8].upper() == ("X" if rest == 10 else str(rest))
+
+
+def _npi(text: str) -> bool:
+    """National Provider Identifier: Luhn over the number with the prefix 80840 (CMS 2004)."""
+    from stdnum import luhn  # noqa: PLC0415
+
+    digits = _digits(text)
+    return len(digits) == 10 and digits[0] in "12" and bool(luhn.is_valid("80840" + digits))
+
+
+def _dea(text: str) -> bool:
+    """DEA registration: two letters and seven digits, the last one (d1+d3+d5) + 2(d2+d4+d6) modulo 10."""
+    digits = [int(digit) for digit in _digits(text)]
+    return len(digits) == 7 and (sum(digits[0:6:2]) + 2 * sum(digits[1:6:2])) % 10 == digits[6]
+
+
+CHECKS: Mapping[str, Check] = {
+    "card": _card,
+    "dea": _dea,
+    "iban": _stdnum("iban"),
+    "ip": _ip,
+    "ipv4": _ipv4,
+    "nhs": _stdnum("gb.nhs"),
+    "npi": _npi,
+    "phone": _phone,
+    "ssn": _stdnum("us.ssn"),
+    "vin": _vin,
+}
+"""Checks by the name a pattern uses; ``stdnum:MODULE`` names any other module of python-stdnum, ``stdnum:es.dni``."""
+
+
+def check_named(name: str) -> Check:
+    """Return a check by the name a pattern gives.
+
+    Raises:
+        KeyError: There is no such check.
+    """
+    if name.startswith("stdnum:"):
+        return _stdnum(name.removeprefix("stdnum:"))
+    return CHECKS[name]

@@ -1,0 +1,90 @@
+"""The detector: chooses the rules for each note's language and turns findings into spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi, Profile
+from deid_assets.core.phi import profile as profile_named
+from deid_assets.core.span import Span, SpanSet
+from deid_rules.language import ANY, Language, Rulebook, read_gazetteer, read_language
+from deid_rules.view import View
+
+
+class RulesDetector:
+    """Finds PHI by patterns, dictionaries and word grammars.
+
+    A note in one of ``langs`` is read with that language's rules, one of no known language with all of them,
+    one in another language with the rules that need no language.
+
+    Args:
+        langs: Languages to load; each is a folder of ``deid_rules/languages``.
+        profile: Name of the profile; only its categories are looked for. Professions, sex and words for
+            relatives are found where the profile has a label of their own for them.
+        gazetteers: Your own lists; the file's name says what it holds (``hospitals.txt``, ``last_names.txt``).
+        min_score: Findings below it are not returned.
+
+    Raises:
+        ConfigError: A language, profile or list is unknown, a file is wrong, or the score is outside [0, 1].
+    """
+
+    name = "rules"
+    version = "0.1.0"
+
+    def __init__(
+        self,
+        *,
+        langs: Sequence[str] = ("en", "es"),
+        profile: str = "safe_harbor",
+        gazetteers: Sequence[Path] = (),
+        min_score: float = 0.5,
+    ) -> None:
+        if not 0.0 <= min_score <= 1.0:
+            raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
+        self._allowed = _allowed(profile_named(profile))
+        self._min_score = min_score
+        self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
+        self._any = read_language(ANY)
+        self._languages = {code: read_language(code) for code in langs}
+        self._rulebooks: dict[str | None, Rulebook] = {}
+        self.labels = self._rulebook(None).labels
+
+    def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
+        """Yield one set of spans per note, in order; no two of a note's spans overlap."""
+        for note in notes:
+            rulebook = self._rulebook(note.lang)
+            found = rulebook.find(View(note.text)) if note.text else []
+            yield SpanSet(
+                note.note_id,
+                note.digest,
+                tuple(Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found),
+            )
+
+    def _rulebook(self, lang: str | None) -> Rulebook:
+        """The rules for a language: its own and the common ones; built when first met."""
+        key = lang if lang is None or lang in self._languages else ANY
+        if key not in self._rulebooks:
+            own: list[Language] = list(self._languages.values()) if key is None else []
+            if key in self._languages:
+                own = [self._languages[key]]
+            self._rulebooks[key] = Rulebook(
+                [self._any, *own, *self._lists],
+                allowed=self._allowed,
+                min_score=self._min_score,
+                pairs_only=key == ANY,
+            )
+        return self._rulebooks[key]
+
+
+def _allowed(profile: Profile) -> frozenset[Phi]:
+    """Categories to look for.
+
+    Where a profile gives relatives the label of names it means relatives' names, not the words for kinship.
+    """
+    labels = {label for label in Phi if profile.label_of(label) is not None}
+    if profile.label_of(Phi.RELATIVE) == profile.label_of(Phi.NAME):
+        labels.discard(Phi.RELATIVE)
+    return frozenset(labels)

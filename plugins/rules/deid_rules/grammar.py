@@ -1,0 +1,206 @@
+"""Word grammars that find where a name or a proper noun ends; patterns start them."""
+
+from __future__ import annotations
+
+from deid_rules.lexicon import Kind, Lexicon
+from deid_rules.view import View
+
+MAX_NAME_WORDS = 5
+MAX_PROPER_WORDS = 6
+_BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
+_INITIAL_GAPS = frozenset((". ", ".", ".\u00a0", " ", ".-", "-"))
+_ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
+
+
+def is_initial(word: str) -> bool:
+    """Whether a word is one capital letter."""
+    return len(word) == 1 and word.isupper()
+
+
+def without_possessive(word: str) -> str:
+    """The word less a final ``'s``."""
+    return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
+
+
+class Grammar:
+    """The word grammars of one language.
+
+    Args:
+        lexicon: Kinds of words; see ``Kind``.
+    """
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self.kind = lexicon.kind
+
+    def walk(self, walk: str, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return the span that a match [start, end) leads to, or ``None`` where the grammar finds nothing."""
+        if walk == "name":
+            return self.name_at(view, end)
+        if walk == "name_any":
+            return self.name_at(view, end, any_case=True)
+        if walk == "name_back":
+            return self.name_before(view, start)
+        if walk == "proper":
+            return self.proper_after(view, start, end)
+        return self.proper_before(view, start, end)
+
+    def name_at(self, view: View, offset: int, *, any_case: bool = False) -> tuple[int, int] | None:
+        """Return the name that begins at ``offset``; with ``any_case`` it may be in lower case, or inverted by a comma."""
+        words, gaps = view.words, view.gaps
+        first = view.word_from(offset)
+        if first >= len(words) or view.starts[first] != offset or not self._may_begin(words[first], any_case=any_case):
+            return None
+        last, index = first, first + 1
+        while index < len(words) and index - first < MAX_NAME_WORDS:
+            gap, word = gaps[index], words[index]
+            if gap == ", " and any_case and last == first and self._given(word):
+                last, index = index, index + 1
+                continue
+            if not self._joins(words[index - 1], gap):
+                break
+            if self.kind(word) & Kind.PARTICLE and not word[0].isupper():
+                index += 1
+                continue
+            if not self._may_follow(words[index - 1], word, any_case=any_case):
+                break
+            last, index = index, index + 1
+        return view.starts[first], self.name_end(view, last)
+
+    def name_before(self, view: View, offset: int) -> tuple[int, int] | None:
+        """Return the name that ends at ``offset``, as before a degree."""
+        words, gaps = view.words, view.gaps
+        last = view.word_before(offset)
+        if last < 0 or view.text[view.stops[last] : offset].strip(" .,"):
+            return None
+        first, index = last + 1, last
+        while index >= 0 and last - index < MAX_NAME_WORDS - 1:
+            word = words[index]
+            if index < last and not self._joins(word, gaps[index + 1]):
+                break
+            kind = self.kind(word)
+            if not word[0].isupper() or kind & Kind.STOP or (kind & Kind.COMMON and not kind & Kind.NAME):
+                break
+            first, index = index, index - 1
+        if first > last or not any(len(words[at]) > 1 for at in range(first, last + 1)):
+            return None
+        if first == last and not self.kind(words[first]) & Kind.NAME:
+            return None
+        return view.starts[first], self.name_end(view, last)
+
+    def name_end(self, view: View, last: int) -> int:
+        """End of a name whose last word is ``words[last]``: with its suffix or final point, without ``'s``."""
+        following = last + 1
+        if (
+            following < len(view.words)
+            and view.gaps[following] in (" ", ", ")
+            and self.kind(view.words[following]) & Kind.SUFFIX
+        ):
+            return view.stops[following]
+        word = view.words[last]
+        if len(word) == 1 and view.gaps[following].startswith("."):
+            return view.stops[last] + 1
+        return view.stops[last] - len(word) + len(without_possessive(word))
+
+    def _may_begin(self, word: str, *, any_case: bool) -> bool:
+        kind = self.kind(word)
+        if kind & Kind.STOP or not (any_case or word[0].isupper()):
+            return bool(kind & Kind.PARTICLE and kind & Kind.STOP == 0)
+        return not kind & Kind.COMMON or bool(kind & Kind.NAME)
+
+    def _may_follow(self, previous: str, word: str, *, any_case: bool) -> bool:
+        kind = self.kind(word)
+        if kind & Kind.STOP:
+            return False
+        if not word[0].isupper():
+            return any_case and not previous[0].isupper() and not kind & Kind.COMMON
+        if not kind & Kind.COMMON:
+            return True
+        return bool(kind & Kind.NAME) and not (word.isupper() and previous.isupper() and len(word) > 1)
+
+    def _given(self, word: str) -> bool:
+        return is_initial(word) or bool(self.kind(word) & Kind.FIRST and word[0].isupper())
+
+    def _joins(self, left: str, gap: str) -> bool:
+        if gap in _BLANKS:
+            return True
+        return gap in _INITIAL_GAPS and (len(left) == 1 or left.lower() in _ABBREVIATIONS)
+
+    def proper_before(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return a proper noun that ends with the match: ``Lakeside`` before ``Clinic``."""
+        words, gaps = view.words, view.gaps
+        stop = view.word_from(start)
+        first, index, specific = stop, stop - 1, False
+        while index >= 0 and stop - index <= MAX_PROPER_WORDS and self._binds(words[index], gaps[index + 1]):
+            word = words[index]
+            kind = self.kind(word)
+            if kind & Kind.CONNECTOR and not word[0].isupper():
+                index -= 1
+                continue
+            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
+                break
+            first, specific = index, specific or self._specific(word, kind)
+            index -= 1
+        after = self._extension(view, end)
+        if first == stop and after == end:
+            return None
+        return (view.starts[first], after) if specific or after > end else None
+
+    def proper_after(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return a proper noun that begins with the match: ``University of`` before ``Utah``."""
+        last = self._proper_end(view, end)
+        return None if last is None else (start, last)
+
+    def _proper_end(self, view: View, offset: int) -> int | None:
+        words, gaps = view.words, view.gaps
+        index = view.word_from(offset)
+        if index >= len(words) or view.starts[index] > offset + 1:
+            return None
+        last, first, specific = -1, index, False
+        while index < len(words) and index - first < MAX_PROPER_WORDS:
+            word = words[index]
+            kind = self.kind(word)
+            if index > first and not self._binds(words[index - 1], gaps[index]):
+                break
+            if (kind & Kind.CONNECTOR or kind & Kind.PARTICLE) and not word[0].isupper():
+                index += 1
+                continue
+            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
+                break
+            last, specific = index, specific or self._specific(word, kind)
+            index += 1
+        return view.stops[last] if last >= 0 and specific else None
+
+    def _extension(self, view: View, end: int) -> int:
+        """End of ``of Philadelphia`` after ``Hospital``, or ``end``."""
+        index = view.word_from(end)
+        if index + 1 >= len(view.words) or view.gaps[index] != " ":
+            return end
+        if not self.kind(view.words[index]) & Kind.CONNECTOR or view.words[index][0].isupper():
+            return end
+        return self._proper_end(view, view.stops[index] + 1) or end
+
+    def _binds(self, left: str, gap: str) -> bool:
+        return (
+            gap in (" ", " & ", "-", "\u00a0")
+            or (gap in (". ", ".") and left.lower() in _ABBREVIATIONS)
+            or (gap == ". " and len(left) == 1)
+        )
+
+    @staticmethod
+    def _plain_capitals(word: str, kind: int) -> bool:
+        """Whether a word of a text in capitals says nothing of a name."""
+        return (
+            len(word) > 3
+            and word.isupper()
+            and bool(kind & Kind.COMMON)
+            and not kind & (Kind.NAME | Kind.PLACE | Kind.INSTITUTION)
+        )
+
+    @staticmethod
+    def _specific(word: str, kind: int) -> bool:
+        return (
+            len(word) > 1
+            and not kind & Kind.INSTITUTION
+            and (not kind & Kind.COMMON or bool(kind & (Kind.NAME | Kind.PLACE)))
+        )

@@ -1,0 +1,140 @@
+"""Names by dictionary: given and family names in the orders people write them, and what a cue nearby makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deid_assets.core.phi import Phi
+from deid_rules.candidate import Candidate
+from deid_rules.grammar import Grammar, is_initial
+from deid_rules.lexicon import Kind
+from deid_rules.view import View
+
+FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.35
+_BLANK = (" ", "\u00a0")
+
+
+class NameFinder:
+    """Finds names that a dictionary knows.
+
+    Args:
+        grammar: The language's grammar and lexicon.
+        pairs_only: Accept only a given with a family name; for text in a language without word lists,
+            where a capital says little.
+    """
+
+    def __init__(self, grammar: Grammar, *, pairs_only: bool = False) -> None:
+        self._grammar = grammar
+        self._kind = grammar.kind
+        self._pairs_only = pairs_only
+
+    def find(self, view: View) -> Iterator[Candidate]:
+        """Yield a candidate for each name."""
+        words, done, kind_of = view.words, -1, self._kind
+        for index in view.capitals:
+            if index <= done:
+                continue
+            kind = kind_of(words[index])
+            if not kind & Kind.NAME and not is_initial(words[index]):
+                continue
+            found = self._name(view, index, kind)
+            if found is not None:
+                last, score, rule = found
+                done = last
+                end = self._grammar.name_end(view, last)
+                yield Candidate(view.starts[index], end, Phi.NAME, score, rule)
+
+    def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        word = view.words[index]
+        if kind & (Kind.STOP | Kind.EPONYM) or self._eponymous(view, index):
+            return None
+        if is_initial(word):
+            return None if self._pairs_only else self._initialled(view, index)
+        return self._inverted(view, index, kind) or self._pair(view, index, kind) or self._single(view, index, kind)
+
+    def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``; the given name must be in the dictionary."""
+        if not kind & Kind.FIRST:
+            return None
+        words, gaps = view.words, view.gaps
+        last, score = index, 0.0
+        at = index + 1
+        while at < len(words) and at - index < 4 and self._joined(words[at - 1], gaps[at]):
+            word = words[at]
+            if self._kind(word) & Kind.PARTICLE and not word[0].isupper():
+                at += 1
+                continue
+            step = self._family(view, at, kind)
+            if not step:
+                break
+            last, score, at = at, max(score, step), at + 1
+        if not score or (self._pairs_only and score < FULL):
+            return None
+        return last, score, "name_pair"
+
+    def _family(self, view: View, at: int, first_kind: int) -> float:
+        word, gaps = view.words[at], view.gaps
+        kind = self._kind(word)
+        if not word[0].isupper() or kind & (Kind.STOP | Kind.EPONYM_TAIL):
+            return 0.0
+        if is_initial(word):
+            return INITIALLED if gaps[at + 1].startswith(".") else 0.0
+        if word.isupper() and not (kind & Kind.NAME and not (kind | first_kind) & Kind.COMMON):
+            return 0.0
+        if kind & Kind.LAST:
+            return FULL if not kind & first_kind & Kind.COMMON else 0.0
+        if kind & (Kind.COMMON | Kind.PLACE):
+            return 0.0
+        return MIXED if not first_kind & Kind.COMMON else 0.0
+
+    def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        """Find an inverted name, ``Lee, Anna M.``."""
+        words, at = view.words, index + 1
+        if at >= len(words) or view.gaps[at] != ", " or not kind & Kind.LAST:
+            return None
+        following = self._kind(words[at])
+        if not following & Kind.FIRST or not words[at][0].isupper() or (kind | following) & (Kind.COMMON | Kind.PLACE):
+            return None
+        if at + 1 < len(words) and is_initial(words[at + 1]) and view.gaps[at + 1] == " ":
+            at += 1
+        return at, INVERTED, "name_inverted"
+
+    def _initialled(self, view: View, index: int) -> tuple[int, float, str] | None:
+        """``J. Smith``, ``J.R. Smith``."""
+        words, gaps, at = view.words, view.gaps, index
+        while at < len(words) and is_initial(words[at]) and gaps[at + 1] in (".", ". ") and at - index < 3:
+            at += 1
+        if at == index or at >= len(words):
+            return None
+        kind, word = self._kind(words[at]), words[at]
+        if not kind & Kind.LAST or kind & (Kind.COMMON | Kind.STOP | Kind.EPONYM) or not word[0].isupper():
+            return None
+        if self._eponymous(view, at) or len(word) < 3:
+            return None
+        return at, INITIALLED, "name_initials"
+
+    def _single(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        word = view.words[index]
+        if self._pairs_only or kind & (Kind.COMMON | Kind.PLACE) or word.isupper() or len(word) < 3:
+            return None
+        if self._cued(view, index):
+            return index, CUED, "name_cue"
+        return index, SINGLE_FIRST if kind & Kind.FIRST else SINGLE_LAST, "name_single"
+
+    def _cued(self, view: View, index: int) -> bool:
+        if index == 0:
+            return False
+        return bool(self._kind(view.words[index - 1]) & Kind.CUE) and view.gaps[index].strip(" ,:") == ""
+
+    def _joined(self, left: str, gap: str) -> bool:
+        return gap in _BLANK or (len(left) == 1 and gap in (". ", "."))
+
+    def _eponymous(self, view: View, index: int) -> bool:
+        """Whether the word is followed by ``disease``, ``sign``, ``catheter`` and the like."""
+        words, gaps = view.words, view.gaps
+        for at in (index + 1, index + 2):
+            if at >= len(words) or gaps[at] not in (*_BLANK, "-"):
+                return False
+            if self._kind(words[at]) & Kind.EPONYM_TAIL:
+                return True
+        return False

@@ -1,0 +1,183 @@
+"""Patterns as a language folder declares them, compiled for RE2, which cannot backtrack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import re2
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.phi import Phi
+from deid_rules.checks import Check, check_named
+
+BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
+    # A capitalised word with apostrophes, hyphens and combining marks inside.
+    "Word": [r"\p{Lu}[\p{L}\p{M}]*(?:['\x{2019}\-][\p{L}\p{M}]+)*"],
+    "word": [r"\p{L}[\p{L}\p{M}]*(?:['\x{2019}\-][\p{L}\p{M}]+)*"],
+    # Blanks within a line, and the blanks that may part a label from its value.
+    "gap": [r"[ \t\x{a0}\x{202f}]"],
+}
+WALKS = ("name", "name_any", "name_back", "proper", "proper_back")
+BOUNDARIES = ("word", "class", "none")
+_MACRO = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One rule of a language's ``patterns.toml``.
+
+    Args:
+        id: Unique within the language.
+        regex: RE2 syntax; ``{{words}}`` stands for an alternation. A group ``phi`` narrows the span, a group
+            named as a category (``CITY``, ``ZIP2``) gives a span of its own.
+        label: Category of the match or of its group ``phi``; not needed where only category groups are used.
+        score: Evidence, or 0 where the pattern counts only with its context or check.
+        native: Finer kind, written to ``native_label``.
+        check: Name of a check the span must pass.
+        unchecked_score: Score where the check fails; 0 drops the match.
+        context: Words of which one must be near for ``context_score``.
+        context_score: Score with context.
+        reach: How many characters before and after the match the context may be.
+        not_before: Python regex; drops the match when the 40 characters before the span end with it.
+        not_after: Python regex; drops the match when the 40 characters after the span begin with it.
+        walk: From the match on, let a word grammar find the end (``name``, ``name_any``, ``proper``)
+            or the start (``name_back``, ``proper_back``).
+        keep: The match is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
+            array ``keep`` have it set.
+        boundary: ``word``: no letter or digit may touch the span; ``class``: no letter a letter and no digit
+            a digit; ``none``: not checked.
+    """
+
+    id: str
+    regex: str
+    label: Phi | None = None
+    score: float = 0.0
+    native: str = ""
+    check: str = ""
+    unchecked_score: float = 0.0
+    context: tuple[str, ...] = ()
+    context_score: float = 0.9
+    reach: int = 50
+    not_before: str = ""
+    not_after: str = ""
+    walk: str = ""
+    keep: bool = False
+    boundary: str = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A pattern and its machines."""
+
+    pattern: Pattern
+    regex: Any
+    groups: tuple[tuple[int, Phi], ...]
+    check: Check | None
+    context: re.Pattern[str] | None
+    not_before: re.Pattern[str] | None
+    not_after: re.Pattern[str] | None
+    labels: frozenset[Phi] = field(default=frozenset())
+
+
+def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> list[Pattern]:
+    """Return the patterns of a parsed ``patterns.toml`` with their macros expanded.
+
+    Args:
+        declared: The parsed file: an optional table ``words`` and the arrays ``pattern`` and ``keep``.
+        words: Word lists of other files that the patterns may use.
+        origin: Named in errors.
+
+    Raises:
+        ConfigError: A key, label, walk, boundary or word list is unknown, or an id occurs twice.
+    """
+    words = {**BUILTIN_WORDS, **words, **declared.get("words", {})}
+    if unknown := set(declared) - {"words", "pattern", "keep"}:
+        raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, pattern and keep")
+    kept = [{"score": 1.0, **entry, "keep": True} for entry in declared.get("keep", [])]
+    patterns = [_read_pattern(entry, words, origin) for entry in [*declared.get("pattern", []), *kept]]
+    ids = [pattern.id for pattern in patterns]
+    if doubled := {id_ for id_ in ids if ids.count(id_) > 1}:
+        raise ConfigError(f"{origin}: pattern ids must differ, these occur twice: {', '.join(sorted(doubled))}")
+    return patterns
+
+
+def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> Pattern:
+    name = f"{origin}: pattern {entry.get('id', '(without id)')!r}"
+    known = {known_field.name for known_field in fields(Pattern)}
+    if unknown := set(entry) - known:
+        raise ConfigError(f"{name}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
+    settings = dict(entry)
+    try:
+        settings["regex"] = expand(settings["regex"], words)
+        settings["context"] = tuple(settings.get("context", ()))
+        if "label" in settings:
+            settings["label"] = Phi(settings["label"])
+        pattern = Pattern(**settings)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    if pattern.walk and pattern.walk not in WALKS:
+        raise ConfigError(f"{name}: walk must be one of {', '.join(WALKS)}")
+    if pattern.boundary not in BOUNDARIES:
+        raise ConfigError(f"{name}: boundary must be one of {', '.join(BOUNDARIES)}")
+    return pattern
+
+
+def expand(regex: str, words: Mapping[str, Sequence[str]]) -> str:
+    """Replace each ``{{list}}`` by an alternation of its entries, longest first.
+
+    Raises:
+        KeyError: There is no such list.
+    """
+
+    def alternation(match: re.Match[str]) -> str:
+        entries = sorted(words[match[1]], key=len, reverse=True)
+        return "(?:" + "|".join(expand(entry, words) for entry in entries) + ")"
+
+    return _MACRO.sub(alternation, regex)
+
+
+def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
+    """Compile one pattern.
+
+    Raises:
+        ConfigError: The expression is not RE2, or its label, groups or check are unknown.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        regex = re2.compile(pattern.regex.encode(), options=options)
+        check = check_named(pattern.check) if pattern.check else None
+        groups = tuple((index, _group_label(name.decode(), pattern)) for name, index in regex.groupindex.items())
+    except (re2.error, KeyError, ValueError) as error:
+        raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
+    if not groups and pattern.label is None and not pattern.keep:
+        raise ConfigError(f"{origin}: pattern {pattern.id!r} needs a label")
+    labels = frozenset(label for _, label in groups) or frozenset({pattern.label or Phi.OTHER})
+    return Compiled(
+        pattern=pattern,
+        regex=regex,
+        groups=groups or ((0, pattern.label or Phi.OTHER),),
+        check=check,
+        context=_context(pattern.context),
+        not_before=re.compile(f"(?:{pattern.not_before})$") if pattern.not_before else None,
+        not_after=re.compile(pattern.not_after) if pattern.not_after else None,
+        labels=frozenset() if pattern.keep else labels,
+    )
+
+
+def _group_label(name: str, pattern: Pattern) -> Phi:
+    if name == "phi":
+        if pattern.label is None:
+            raise ValueError("a group phi needs a label")
+        return pattern.label
+    return Phi(name.rstrip("0123456789"))
+
+
+def _context(words: Sequence[str]) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    alternatives = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in words)
+    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)

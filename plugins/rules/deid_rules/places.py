@@ -1,0 +1,71 @@
+"""Places and institutions by dictionary, in one pass over the capitalised words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deid_assets.core.phi import Phi
+from deid_rules.candidate import Candidate
+from deid_rules.grammar import Grammar
+from deid_rules.lexicon import Kind
+from deid_rules.view import View
+
+PHRASE, SINGLE, CUED = 0.8, 0.6, 0.75
+_GAPS = (" ", "\u00a0", "-", ". ", "\n")
+
+
+class PlaceFinder:
+    """Finds the phrases of a lexicon.
+
+    Args:
+        grammar: The language's grammar and lexicon.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._kind = grammar.kind
+        self._phrases = grammar.lexicon.phrases
+
+    def find(self, view: View) -> Iterator[Candidate]:
+        """Yield a candidate for each phrase; the longest that starts at a word."""
+        phrases, words = self._phrases, view.words
+        done = -1
+        for index in view.capitals:
+            if index <= done:
+                continue
+            entries = phrases.get(words[index].lower())
+            if entries is None:
+                continue
+            for rest, label in entries:
+                score = self._score(view, index, rest, label)
+                if score:
+                    done = index + len(rest)
+                    yield Candidate(view.starts[index], view.stops[done], label, score, f"dictionary_{label.lower()}")
+                    break
+
+    def _score(self, view: View, index: int, rest: tuple[str, ...], label: Phi) -> float:
+        words, gaps = view.words, view.gaps
+        last = index + len(rest)
+        if last >= len(words):
+            return 0.0
+        for offset, expected in enumerate(rest, start=index + 1):
+            if words[offset].lower() != expected or gaps[offset] not in _GAPS:
+                return 0.0
+        if rest:
+            return PHRASE if words[last][0].isupper() else 0.0
+        return self._single(view, index, label)
+
+    def _single(self, view: View, index: int, label: Phi) -> float:
+        kind = self._kind(view.words[index])
+        if kind & (Kind.STOP | Kind.EPONYM | Kind.COMMON) or self._within_phrase(view, index):
+            return 0.0
+        cued = index > 0 and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE) and view.gaps[index] == " "
+        if label is Phi.CITY and kind & Kind.NAME:
+            return CUED if cued else 0.0
+        return CUED if cued else SINGLE
+
+    def _within_phrase(self, view: View, index: int) -> bool:
+        """Whether an eponym's noun follows, as in ``Lyme disease``."""
+        at = index + 1
+        return (
+            at < len(view.words) and view.gaps[at] in (" ", "-") and bool(self._kind(view.words[at]) & Kind.EPONYM_TAIL)
+        )

@@ -1,0 +1,48 @@
+"""Once a name is known, every other mention of it in the note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from deid_assets.core.phi import Phi
+from deid_rules.candidate import Candidate
+from deid_rules.grammar import Grammar, without_possessive
+from deid_rules.lexicon import Kind
+from deid_rules.view import View
+
+STRONG, PROPAGATED = 0.75, 0.7
+MIN_LETTERS = 3
+
+
+def propagate(names: Iterable[Candidate], view: View, grammar: Grammar) -> Iterator[Candidate]:
+    """Yield each capitalised mention of a word of a strong name, whatever its case or possessive.
+
+    A word that is also common vocabulary is not carried over, unless it stands in capitals or title case in
+    a note where it was found as a name and is no sentence's first word.
+    """
+    known = _words(names, view, grammar)
+    if not known:
+        return
+    for index in view.capitals:
+        word = without_possessive(view.words[index])
+        if word.lower() in known and not _eponymous(view, index, grammar):
+            start = view.starts[index]
+            yield Candidate(start, start + len(word), Phi.NAME, PROPAGATED, "name_propagated")
+
+
+def _words(names: Iterable[Candidate], view: View, grammar: Grammar) -> set[str]:
+    known: set[str] = set()
+    for name in names:
+        if name.score < STRONG:
+            continue
+        first, last = view.word_from(name.start), view.word_before(name.end)
+        for word in view.words[first : last + 1]:
+            key = without_possessive(word).lower()
+            if len(key) >= MIN_LETTERS and not grammar.kind(key) & (Kind.COMMON | Kind.STOP | Kind.PARTICLE):
+                known.add(key)
+    return known
+
+
+def _eponymous(view: View, index: int, grammar: Grammar) -> bool:
+    at = index + 1
+    return at < len(view.words) and view.gaps[at] == " " and bool(grammar.kind(view.words[at]) & Kind.EPONYM_TAIL)

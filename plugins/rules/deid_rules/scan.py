@@ -1,0 +1,99 @@
+"""Runs a language's patterns over a text: one pass to see which patterns occur, then only those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import re2
+
+from deid_rules.candidate import Candidate
+from deid_rules.grammar import Grammar
+from deid_rules.patterns import Compiled
+from deid_rules.view import View
+
+_LOOK = 40
+_SET_BYTES = 64 << 20
+
+
+class Scanner:
+    """The patterns of one language, ready to run.
+
+    Args:
+        patterns: Compiled patterns.
+        grammar: Finds the ends of names and proper nouns for patterns that walk.
+    """
+
+    def __init__(self, patterns: Sequence[Compiled], grammar: Grammar) -> None:
+        self._patterns = patterns
+        self._grammar = grammar
+        options = re2.Options()
+        options.max_mem = _SET_BYTES
+        options.log_errors = False
+        self._set = re2.Set.SearchSet(options)
+        for compiled in patterns:
+            self._set.Add(compiled.pattern.regex.encode())
+        # The empty pattern always matches: when it is missing the set ran out of memory, and said nothing.
+        self._sentinel = self._set.Add(b"")
+        self._set.Compile()
+
+    def scan(self, view: View) -> Iterator[Candidate]:
+        """Yield what the patterns find, in the order of the patterns."""
+        present = self._set.Match(view.data)
+        if present is None or self._sentinel not in present:
+            present = range(len(self._patterns))
+        for index in sorted(present):
+            if index != self._sentinel:
+                yield from self._run(self._patterns[index], view)
+
+    def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
+        for match in compiled.regex.finditer(view.data):
+            if compiled.pattern.walk:
+                yield from self._walk(compiled, match, view)
+                continue
+            for group, label in compiled.groups:
+                first, last = match.span(group)
+                if first >= last:
+                    continue
+                start, end = view.offset(first), view.offset(last)
+                score = _score(compiled, view.text, start, end)
+                if score > 0:
+                    yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
+
+    def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
+        pattern = compiled.pattern
+        start, end = view.offset(match.start()), view.offset(match.end())
+        found = self._grammar.walk(pattern.walk, view, start, end)
+        if found is None:
+            return
+        score = _score(compiled, view.text, *found)
+        if score > 0:
+            yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
+
+
+def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
+    pattern = compiled.pattern
+    if pattern.boundary != "none" and _touches(text, start, end, pattern.boundary):
+        return 0.0
+    if compiled.not_before and compiled.not_before.search(text[max(0, start - _LOOK) : start]):
+        return 0.0
+    if compiled.not_after and compiled.not_after.match(text[end : end + _LOOK]):
+        return 0.0
+    score = pattern.score
+    if compiled.context and compiled.context.search(text[max(0, start - pattern.reach) : end + pattern.reach]):
+        score = max(score, pattern.context_score)
+    if score > 0 and compiled.check and not compiled.check(text[start:end]):
+        score = pattern.unchecked_score
+    return score
+
+
+def _touches(text: str, start: int, end: int, boundary: str) -> bool:
+    return (start > 0 and _joined(text[start - 1], text[start], boundary)) or (
+        end < len(text) and _joined(text[end - 1], text[end], boundary)
+    )
+
+
+def _joined(left: str, right: str, boundary: str) -> bool:
+    if boundary == "word":
+        return left.isalnum() and right.isalnum()
+    return (left.isalpha() and right.isalpha()) or (left.isdigit() and right.isdigit())

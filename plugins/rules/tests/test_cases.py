@@ -1,0 +1,37 @@
+"""Each language's tables: what must be found, and near-misses that must not."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deid_assets.testing import mark, marked
+from deid_rules import RulesDetector
+
+TABLES = sorted(Path(__file__).parent.glob("*/*.toml"))
+ANY_LANGUAGE = "de"  # has no folder, so it is read with the language-free rules
+
+
+@cache
+def detector(profile: str) -> RulesDetector:
+    return RulesDetector(profile=profile)
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(path.parent.name, case, id=f"{path.parent.name}-{path.stem}-{number}")
+        for path in TABLES
+        for number, case in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["case"])
+    ]
+
+
+@pytest.mark.parametrize(("folder", "case"), cases())
+def test_text_is_marked_as_the_table_says(folder: str, case: dict[str, str]) -> None:
+    lang = case.get("lang", ANY_LANGUAGE if folder == "any" else folder)
+    note, _ = marked(case["text"], lang=lang)
+    (spans,) = detector(case.get("profile", "safe_harbor")).detect([note])
+    assert mark(note, spans) == case["text"], case.get("about", "")
