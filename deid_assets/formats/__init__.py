@@ -1,0 +1,21 @@
+"""Readers and writers of notes and spans. A broken note is a ``Fault``, never a note with fewer spans."""
+
+from deid_assets.formats.annotated import Annotated, Fault
+from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
+from deid_assets.formats.registry import FORMATS, Format, detect_format, read_notes, write_notes
+from deid_assets.formats.span_files import read_spans, write_spans
+
+__all__ = [
+    "FORMATS",
+    "Annotated",
+    "Columns",
+    "Fault",
+    "Format",
+    "ReadOptions",
+    "WriteOptions",
+    "detect_format",
+    "read_notes",
+    "read_spans",
+    "write_notes",
+    "write_spans",
+]

@@ -1,0 +1,201 @@
+"""The fields of JSON Lines, CSV and Parquet, as one record of Python values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NoReturn
+
+from deid_assets.core.note import Note
+from deid_assets.core.span import Span, SpanSet
+from deid_assets.formats.annotated import Annotation, Draft, Problem, RecordError
+from deid_assets.formats.options import Columns
+
+_MAX_OFFSET = 2**53
+"""Beyond it, JSON readers of other languages round."""
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a JSON text, stricter than ``json.loads``.
+
+    Raises:
+        RecordError: Not JSON, or JSON with NaN, infinity, a key twice, or nesting too deep to read.
+    """
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise RecordError("malformed", f"not JSON from character {error.pos}; write one object per line") from None
+    except (RecursionError, ValueError) as error:
+        reason = error.reason if isinstance(error, RecordError) else "a number or the nesting is too long to read"
+        raise RecordError("malformed", f"{reason}; write plain JSON") from None
+    return value
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise RecordError("malformed", "holds NaN or an infinity, which are not JSON")
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise RecordError("malformed", "an object has a key twice")
+    return record
+
+
+def draft_of(record: object, columns: Columns, *, file: str, line: int) -> Draft:
+    """Return the draft of one record.
+
+    Args:
+        record: An object with the named columns; ``None`` and absent are the same.
+        columns: Names of the fields.
+        file: Relative name of the source.
+        line: Line or row.
+
+    Raises:
+        RecordError: A field is missing or of the wrong type. Broken annotations are the draft's problems.
+    """
+    fields = _mapping(record, "the record")
+    raw_spans = fields.get(columns.spans)
+    annotations, problems = (None, ()) if raw_spans is None else annotations_of(raw_spans)
+    meta = _meta(fields.get(columns.meta))
+    meta |= {name: value for name in columns.into_meta if (value := optional_string(fields, name)) is not None}
+    return Draft(
+        file,
+        required_string(fields, columns.note_id),
+        required_string(fields, columns.text, encodable=False),
+        annotations,
+        problems,
+        line,
+        optional_string(fields, columns.patient_id),
+        optional_string(fields, columns.lang),
+        meta,
+    )
+
+
+def annotations_of(raw_spans: object) -> tuple[tuple[Annotation, ...], tuple[Problem, ...]]:
+    """Return the annotations of a list of spans, and the problems of those that cannot be read.
+
+    Raises:
+        RecordError: It is not a list.
+    """
+    if not isinstance(raw_spans, list):
+        raise RecordError("malformed", f"the spans must be a list, not {_kind(raw_spans)}; [] for none")
+    annotations: list[Annotation] = []
+    problems: list[Problem] = []
+    for number, raw_span in enumerate(raw_spans):
+        try:
+            annotations.append(_annotation(raw_span, number))
+        except RecordError as error:
+            problems.append(Problem(error.kind, error.reason))
+    return tuple(annotations), tuple(problems)
+
+
+def _annotation(raw_span: object, number: int) -> Annotation:
+    fields = _mapping(raw_span, f"span {number}")
+    score = 1.0 if fields.get("score") is None else fields["score"]
+    if type(score) not in (int, float) or not 0 <= score <= 1:  # type: ignore[operator]
+        raise RecordError("malformed", f"span {number}: the score must be a number from 0 to 1")
+    return Annotation(
+        ((_offset(fields, "start", number), _offset(fields, "end", number)),),
+        required_string(fields, "label", owner=f"span {number}: "),
+        optional_string(fields, "text", encodable=False),
+        float(score),  # type: ignore[arg-type]
+        optional_string(fields, "source") or "gold",
+        optional_string(fields, "native_label") or "",
+    )
+
+
+def _offset(fields: Mapping[str, object], name: str, number: int) -> int:
+    if fields.get(name) is None:
+        raise RecordError("missing-field", f"span {number}: no {name}; every span has start, end and label")
+    offset = fields[name]
+    if type(offset) is not int or abs(offset) > _MAX_OFFSET:  # bool is a subclass of int, and no offset
+        raise RecordError("offset", f"span {number}: {name} must be a whole number of JSON, not {_kind(offset)}")
+    return offset
+
+
+def required_string(fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True) -> str:
+    """Return a string field.
+
+    Raises:
+        RecordError: The field is absent, null or no string.
+    """
+    value = optional_string(fields, name, owner=owner, encodable=encodable)
+    if value is None:
+        raise RecordError("missing-field", f"{owner}no {name!r}; add it, or name the field that holds it")
+    return value
+
+
+def optional_string(fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True) -> str | None:
+    """Return a string field or ``None``.
+
+    Raises:
+        RecordError: The field is no string, or holds a lone surrogate though it must not.
+    """
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise RecordError("malformed", f"{owner}{name!r} must be a string, not {_kind(value)}; quote it")
+    if encodable and not is_encodable(value):
+        raise RecordError(
+            "undecodable", f"{owner}{name!r} holds a lone surrogate; decode the source as UTF-8 or UTF-16"
+        )
+    return value
+
+
+def is_encodable(value: str) -> bool:
+    """Whether a string is free of lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _meta(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    fields = _mapping(value, "meta")
+    if not all(isinstance(entry, str) and is_encodable(name + entry) for name, entry in fields.items()):
+        raise RecordError("malformed", "meta must be an object of strings; quote its values")
+    return {name: str(entry) for name, entry in fields.items()}
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise RecordError("malformed", f"{what} must be an object, not {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return {dict: "an object", list: "a list", type(None): "null"}.get(type(value), type(value).__name__)
+
+
+def note_record(note: Note, spans: SpanSet | None, columns: Columns) -> dict[str, object]:
+    """Return the record of a note; optional fields that are not set are left out."""
+    record: dict[str, object] = {columns.note_id: note.note_id, columns.lang: note.lang, columns.text: note.text}
+    if spans is not None:
+        record[columns.spans] = [span_record(span) for span in spans]
+    if note.patient_id is not None:
+        record[columns.patient_id] = note.patient_id
+    if note.meta:
+        record[columns.meta] = dict(note.meta)
+    return record
+
+
+def span_record(span: Span, *, full: bool = False) -> dict[str, object]:
+    """Return the record of a span, without text; score and source when ``full`` or not those of gold."""
+    record: dict[str, object] = {"start": span.start, "end": span.end, "label": span.label.value}
+    if span.native_label:
+        record["native_label"] = span.native_label
+    if full or span.score != 1.0:
+        record["score"] = span.score
+    if full or span.source != "gold":
+        record["source"] = span.source
+    return record
+
+
+def to_json(record: object) -> str:
+    """Return compact-enough JSON on one line, with characters written as themselves."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,129 @@
+"""XML of i2b2 2014 track 1 (Stubbs and Uzuner 2015): one file per note, ``TEXT`` and stand-off ``TAGS``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.label_maps import I2B2_2014 as LABELS
+from deid_assets.core.phi import I2B2_2014, I2B2_2014_FINE
+from deid_assets.core.span import Span
+from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem, RecordError
+from deid_assets.formats.atomic import atomic_folder, write_member
+from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
+
+_OFFSET = re.compile(r"-?[0-9]{1,15}")
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0, section 2.2, leaves out."""
+_ATTRIBUTE = {ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'}
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield the file as one note; the label of a tag is its ``TYPE``, or its name where it has none."""
+    note_id = source.note_id
+    max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
+    blob = read_bytes(source, max_bytes=max_bytes, note_id=note_id)
+    if isinstance(blob, Fault):
+        yield blob
+        return
+    try:
+        root = fromstring(blob, forbid_dtd=True)
+        yield _draft(root, source)
+    except DefusedXmlException:
+        reason = "declares a document type or an entity; remove the DOCTYPE"
+        yield source.fault("unsafe-xml", reason, note_id=note_id)
+    except ParseError as error:
+        yield _unparsed(blob, source, line=error.position[0])
+    except (LookupError, ValueError) as error:
+        reason = error.reason if isinstance(error, RecordError) else "declares an unknown encoding; convert it to UTF-8"
+        kind = error.kind if isinstance(error, RecordError) else "undecodable"
+        yield source.fault(kind, reason, note_id=note_id)
+
+
+def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
+    try:
+        blob.decode()
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not utf-8; convert the file or declare its encoding"
+        return source.fault("undecodable", reason, line=line, note_id=source.note_id)
+    reason = "is not well-formed XML; export the file again"
+    return source.fault("malformed", reason, line=line, note_id=source.note_id)
+
+
+def _draft(root: Element, source: Source) -> Draft:
+    texts = root.findall("TEXT")
+    tags = root.findall("TAGS")
+    if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
+        raise RecordError("missing-field", "needs one TEXT without elements in it and at most one TAGS")
+    text = texts[0].text or ""
+    if not tags:
+        return Draft(source.name, source.note_id, text)
+    annotations: list[Annotation] = []
+    problems: list[Problem] = []
+    for number, tag in enumerate(tags[0], start=1):
+        try:
+            annotations.append(_annotation(tag, number))
+        except RecordError as error:
+            problems.append(Problem(error.kind, error.reason))
+    return Draft(source.name, source.note_id, text, tuple(annotations), tuple(problems), fold_blanks=True)
+
+
+def _annotation(tag: Element, number: int) -> Annotation:
+    start, end = tag.get("start"), tag.get("end")
+    if start is None or end is None:
+        raise RecordError("missing-field", f"tag {number}: no start or no end; every tag has both")
+    if not _OFFSET.fullmatch(start) or not _OFFSET.fullmatch(end):
+        raise RecordError("offset", f"tag {number}: start and end must be whole numbers")
+    return Annotation(((int(start), int(end)),), tag.get("TYPE") or tag.tag, tag.get("text"))
+
+
+def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
+    """Write one file per note; neither score nor source is held.
+
+    Raises:
+        InputError: A text has a character that XML forbids, or a span a category that i2b2 2014 lacks.
+    """
+    del options
+    with atomic_folder(path) as folder:
+        for annotated in notes:
+            write_member(folder, annotated.note.note_id, ".xml", _document(annotated))
+
+
+def _document(annotated: Annotated) -> str:
+    note = annotated.note
+    if match := _FORBIDDEN.search(note.text):
+        raise InputError(
+            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in XML; "
+            "write jsonl, csv or parquet"
+        )
+    lines = ['<?xml version="1.0" encoding="UTF-8" ?>', "<deIdi2b2>", f"<TEXT>{_character_data(note.text)}</TEXT>"]
+    if annotated.spans is not None:
+        tags = [_tag(number, span, annotated) for number, span in enumerate(annotated.spans)]
+        lines += ["<TAGS>", *tags, "</TAGS>"]
+    return "\n".join([*lines, "</deIdi2b2>", ""])
+
+
+def _character_data(text: str) -> str:
+    # A parser turns a carriage return into a line feed unless it is a reference, which CDATA cannot hold.
+    pieces = (piece.replace("]]>", "]]]]><![CDATA[>") for piece in text.split("\r"))
+    return "&#13;".join(f"<![CDATA[{piece}]]>" if piece else "" for piece in pieces)
+
+
+def _tag(number: int, span: Span, annotated: Annotated) -> str:
+    native = LABELS.labels.get(span.native_label) == span.label
+    fine = span.native_label if native else I2B2_2014_FINE.label_of(span.label)
+    group = I2B2_2014.label_of(span.label)
+    if fine is None or group is None:
+        raise InputError(
+            f"note {annotated.note.note_id!r}: span [{span.start}, {span.end}) is {span.label.value}, "
+            "which i2b2 2014 has no label for; write another format, or leave the category out"
+        )
+    covered = annotated.note.text[span.start : span.end].translate(_ATTRIBUTE)
+    return f'<{group} id="P{number}" start="{span.start}" end="{span.end}" text="{covered}" TYPE="{fine}" comment="" />'

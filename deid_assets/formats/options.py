@@ -1,0 +1,116 @@
+"""How a foreign source is read and how a file is written."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+from deid_assets.core.errors import ConfigError
+
+OffsetUnit = Literal["codepoint", "utf8", "utf16"]
+Discontinuous = Literal["refuse", "split"]
+BratLabels = Literal["phi", "native"]
+
+MAX_NOTE_CHARS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the fields in JSON Lines, CSV and Parquet.
+
+    Args:
+        note_id: Required in the source.
+        text: Required in the source.
+        patient_id: Optional in the source, as are all below.
+        lang: ISO 639-1 code.
+        spans: A list of spans; in CSV, that list as JSON in one cell.
+        meta: An object of strings; in CSV, that object as JSON in one cell.
+        into_meta: Further fields to keep in ``Note.meta``. Other fields are left out: they may identify.
+    """
+
+    note_id: str = "id"
+    text: str = "text"
+    patient_id: str = "patient_id"
+    lang: str = "lang"
+    spans: str = "spans"
+    meta: str = "meta"
+    into_meta: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The six named fields, in the order in which they are written."""
+        return (self.note_id, self.lang, self.patient_id, self.text, self.spans, self.meta)
+
+    def __post_init__(self) -> None:
+        names = (*self.known, *self.into_meta)
+        if len(set(names)) != len(names) or not all(names):
+            raise ConfigError("column names must be distinct and not empty")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the reader has to know about the source.
+
+    Args:
+        offsets: Unit in which the source counts; offsets are converted to code points as they are read.
+        discontinuous: What to do with a brat annotation of several fragments: ``refuse`` withholds the note,
+            ``split`` makes one span of each fragment.
+        max_note_chars: Longer notes become a fault, in code points.
+        encoding: Of text, brat, CSV and JSON Lines; XML declares its own and Parquet is UTF-8.
+        columns: Names of the fields.
+        delimiter: Of CSV; one ASCII character.
+
+    Raises:
+        ConfigError: A value is not one of those allowed.
+    """
+
+    offsets: OffsetUnit = "codepoint"
+    discontinuous: Discontinuous = "refuse"
+    max_note_chars: int = MAX_NOTE_CHARS
+    encoding: str = "utf-8"
+    columns: Columns = Columns()
+    delimiter: str = ","
+
+    def __post_init__(self) -> None:
+        if self.offsets not in ("codepoint", "utf8", "utf16"):
+            raise ConfigError(f"offsets is {self.offsets!r}; choose codepoint, utf8 or utf16")
+        if self.discontinuous not in ("refuse", "split"):
+            raise ConfigError(f"discontinuous is {self.discontinuous!r}; choose refuse or split")
+        if self.max_note_chars < 1:
+            raise ConfigError(f"max_note_chars is {self.max_note_chars}; it must be at least 1")
+        _check_delimiter(self.delimiter)
+        try:
+            b"".decode(self.encoding)
+        except (LookupError, ValueError):
+            raise ConfigError(
+                f"encoding {self.encoding!r} is not known to Python; try utf-8, latin-1 or cp1252"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How files are written. Text is always UTF-8.
+
+    Args:
+        columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the ``meta`` field.
+        delimiter: Of CSV; one ASCII character.
+        brat_labels: ``phi`` writes the category, ``native`` the native label where a span has one.
+
+    Raises:
+        ConfigError: A value is not one of those allowed.
+    """
+
+    columns: Columns = Columns()
+    delimiter: str = ","
+    brat_labels: BratLabels = "phi"
+
+    def __post_init__(self) -> None:
+        if self.brat_labels not in ("phi", "native"):
+            raise ConfigError(f"brat_labels is {self.brat_labels!r}; choose phi or native")
+        _check_delimiter(self.delimiter)
+
+
+def _check_delimiter(delimiter: str) -> None:
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in f'"\r\n{string.ascii_letters}{string.digits}':
+        raise ConfigError(f"delimiter is {delimiter!r}; choose one ASCII sign such as ',', ';' or a tab")

@@ -1,0 +1,180 @@
+"""Parquet: one note per row, read and written a batch at a time. pyarrow loads when a file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
+from deid_assets.formats.atomic import atomic_file
+from deid_assets.formats.fields import draft_of, note_record, span_record
+from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.source import MAX_BYTES_PER_CHAR, Source
+
+_READ_ROWS = 64
+_GROUP_ROWS = 1_024
+_GROUP_CHARS = 1 << 25
+"""A row group is full at either count, so that no reader needs more than about 128 MiB for one."""
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield one draft or fault per row."""
+    columns = options.columns
+    required = (columns.note_id, columns.text, *columns.into_meta)
+    max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR
+    for row in rows(source, required, columns.known, text=columns.text, max_bytes=max_bytes):
+        if isinstance(row, Fault):
+            yield row
+            continue
+        number, record = row
+        try:
+            meta = record.get(columns.meta)
+            if isinstance(meta, list):  # pyarrow gives a map as a list of pairs
+                record[columns.meta] = dict(meta)
+            yield draft_of(record, columns, file=source.name, line=number)
+        except RecordError as error:
+            note_id = record.get(columns.note_id)
+            note_id = note_id if isinstance(note_id, str) else None
+            yield source.fault(error.kind, error.reason, line=number, note_id=note_id)
+
+
+def rows(
+    source: Source, required: tuple[str, ...], optional: tuple[str, ...], *, text: str = "", max_bytes: int = 0
+) -> Iterator[tuple[int, dict[str, Any]] | Fault]:
+    """Yield each row with its number from 1, or why it is not read.
+
+    Args:
+        source: A Parquet file.
+        required: Columns without which the file is one fault.
+        optional: Columns read where they are there; others are not loaded.
+        text: A string column of which a cell longer than ``max_bytes`` is a fault and not made into a string.
+        max_bytes: See ``text``.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+
+    number = 0
+    try:
+        with pq.ParquetFile(source.path) as file:
+            present = file.schema_arrow.names
+            for name in required:
+                if present.count(name) != 1:
+                    reason = f"no single column {name!r}; add it, or name the column that holds it"
+                    yield source.fault("missing-field", reason)
+                    return
+            wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]
+            for batch in file.iter_batches(batch_size=_READ_ROWS, columns=wanted):
+                sizes = _sizes(batch, text)
+                for index in range(batch.num_rows):
+                    number += 1
+                    if sizes and (sizes[index] or 0) > max_bytes:
+                        reason = f"text longer than {max_bytes} bytes; raise max_note_chars"
+                        yield source.fault("too-large", reason, line=number)
+                    else:
+                        yield _row(batch, index, number, source)
+    except (pa.ArrowException, OSError, ValueError):
+        reason = f"cannot be read as Parquet after row {number}; export the file again"
+        yield source.fault("malformed", reason)
+
+
+def _sizes(batch: Any, text: str) -> list[int | None]:
+    """Bytes per cell of a string column, without making strings; empty where there is no such column."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+    import pyarrow.compute as pc  # noqa: PLC0415 - heavy
+
+    if not text:
+        return []
+    column = batch.column(batch.schema.get_field_index(text))
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return []
+    sizes: list[int | None] = pc.binary_length(column).to_pylist()
+    return sizes
+
+
+def _row(batch: Any, index: int, number: int, source: Source) -> tuple[int, dict[str, Any]] | Fault:
+    try:
+        return number, {name: batch.column(name)[index].as_py() for name in batch.schema.names}
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} of a cell is not utf-8; convert the column"
+        return source.fault("undecodable", reason, line=number)
+
+
+def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
+    """Write one row per note."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+
+    columns = options.columns
+    schema = pa.schema(
+        [
+            (columns.note_id, pa.string()),
+            (columns.lang, pa.string()),
+            (columns.patient_id, pa.string()),
+            (columns.text, pa.string()),
+            (columns.spans, _spans_type()),
+            (columns.meta, pa.map_(pa.string(), pa.string())),
+        ]
+    )
+    with table_writer(path, schema) as add:
+        for annotated in notes:
+            record = note_record(annotated.note, annotated.spans, columns)
+            record[columns.meta] = dict(annotated.note.meta)
+            if annotated.spans is not None:
+                record[columns.spans] = [span_record(span, full=True) for span in annotated.spans]
+            add(record, len(annotated.note.text))
+
+
+def _spans_type() -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+
+    strings = [(name, pa.string()) for name in ("label", "native_label", "source")]
+    return pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("score", pa.float64()), *strings]))
+
+
+def spans_schema() -> Any:
+    """The schema of a spans file: no text."""
+    import pyarrow as pa  # noqa: PLC0415 - heavy
+
+    return pa.schema([("id", pa.string()), ("digest", pa.string()), ("spans", _spans_type())])
+
+
+class RowGroups:
+    """Collects records and writes them as row groups.
+
+    Args:
+        writer: A ``pyarrow.parquet.ParquetWriter``.
+        schema: Its schema.
+    """
+
+    def __init__(self, writer: Any, schema: Any) -> None:
+        self._writer = writer
+        self._schema = schema
+        self._records: list[Mapping[str, object]] = []
+        self._chars = 0
+
+    def __call__(self, record: Mapping[str, object], chars: int = 0) -> None:
+        """Add one record, of which ``chars`` are text."""
+        self._records.append(record)
+        self._chars += chars
+        if len(self._records) >= _GROUP_ROWS or self._chars >= _GROUP_CHARS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is collected."""
+        import pyarrow as pa  # noqa: PLC0415 - heavy
+
+        if self._records:
+            self._writer.write_batch(pa.RecordBatch.from_pylist(self._records, schema=self._schema))
+        self._records, self._chars = [], 0
+
+
+@contextmanager
+def table_writer(path: Path, schema: Any) -> Iterator[RowGroups]:
+    """Give a function that adds a record to a Parquet file, which appears whole or not at all."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+
+    with atomic_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        groups = RowGroups(writer, schema)
+        yield groups
+        groups.flush()

@@ -1,0 +1,113 @@
+"""CSV after RFC 4180: one note per row, any text in quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
+from deid_assets.formats.atomic import atomic_file
+from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
+from deid_assets.formats.jsonl import decoded
+from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
+from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield one draft or fault per row. Python's ``csv`` is not used: its cell limit is one for the whole process."""
+    check_by_line(options.encoding)
+    header: list[str] = []
+    for row in _rows(source, options):
+        if isinstance(row, Fault):
+            yield row
+            if not header:
+                return
+            continue
+        line, cells = row
+        if not header:
+            header = cells
+            if (reason := _header_fault(header, options.columns)) is not None:
+                yield source.fault(*reason, line=line)
+                return
+            continue
+        yield _draft(dict(zip(header, cells, strict=False)), len(cells) == len(header), source, options, line=line)
+
+
+def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int) -> Draft | Fault:
+    columns = options.columns
+    if not whole:
+        return source.fault("malformed", "the row has more or fewer cells than the header; quote its text", line=line)
+    try:
+        record: dict[str, object] = {name: row.get(name) or None for name in (*columns.known, *columns.into_meta)}
+        record[columns.text] = row[columns.text]
+        for name in (columns.spans, columns.meta):
+            record[name] = parse_json(row[name]) if row.get(name) else None
+        return draft_of(record, columns, file=source.name, line=line)
+    except RecordError as error:
+        return source.fault(error.kind, error.reason, line=line, note_id=row[columns.note_id])
+
+
+def _header_fault(header: list[str], columns: Columns) -> tuple[str, str] | None:
+    for name in (columns.note_id, columns.text, *columns.into_meta):
+        if name not in header:
+            return "missing-field", f"no column {name!r}; add it, or name the column or delimiter that is used"
+    if len(set(header)) != len(header):
+        return "malformed", "two columns have the same name; rename one"
+    return None
+
+
+def _rows(source: Source, options: ReadOptions) -> Iterator[tuple[int, list[str]] | Fault]:
+    max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
+    cell = _cell(options.delimiter)
+    with source.path.open("rb") as file:
+        for record in records(file, max_bytes=max_bytes, quote=b'"'):
+            text = decoded(record, source, options.encoding, max_bytes=max_bytes)
+            if isinstance(text, Fault):
+                yield text
+                continue
+            row = text.removesuffix("\n").removesuffix("\r") if record.closed else text
+            if not row and record.closed:
+                continue
+            cells = _split(row, cell) if record.closed else None
+            if cells is None:
+                reason = "the row is not CSV: a quote or line break stands alone; put cells that have them in quotes"
+                yield source.fault("malformed", reason, line=record.line)
+            else:
+                yield record.line, cells
+
+
+def _cell(delimiter: str) -> re.Pattern[str]:
+    # Possessive, so that a cell of any length costs neither backtracking nor memory.
+    mark = re.escape(delimiter)
+    return re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"\r\n{mark}]*+))({mark}|\Z)')
+
+
+def _split(row: str, cell: re.Pattern[str]) -> list[str] | None:
+    cells: list[str] = []
+    position = 0
+    while match := cell.match(row, position):
+        cells.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        position = match.end()
+        if not match[3]:
+            return cells
+    return None
+
+
+def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
+    """Write a header and one row per note."""
+    names = options.columns.known
+    with atomic_file(path) as file:
+        file.write(_row(names, options.delimiter))
+        for annotated in notes:
+            record = note_record(annotated.note, annotated.spans, options.columns)
+            for name in (options.columns.spans, options.columns.meta):
+                if name in record:
+                    record[name] = to_json(record[name])
+            file.write(_row([str(record.get(name) or "") for name in names], options.delimiter))
+
+
+def _row(cells: Iterable[str], delimiter: str) -> bytes:
+    special = re.compile(f'["\r\n{re.escape(delimiter)}]')
+    quoted = ('"' + cell.replace('"', '""') + '"' if special.search(cell) else cell for cell in cells)
+    return f"{delimiter.join(quoted)}\r\n".encode()
