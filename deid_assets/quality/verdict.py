@@ -1,0 +1,38 @@
+"""What a check says: a yes or no, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+
+class VerdictRow(TypedDict):
+    """What a receipt keeps of a verdict."""
+
+    passed: bool
+    blocking: bool
+    counts: Mapping[str, int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of one check.
+
+    Args:
+        name: Unique among the checks of an asset; ``^[a-z][a-z0-9_]*$``.
+        passed: Whether the data may go on.
+        blocking: Whether a failure stops the materialization.
+        counts: Numbers behind the outcome; never values from the data.
+        description: What passing means, for people.
+    """
+
+    name: str
+    passed: bool
+    blocking: bool
+    counts: Mapping[str, int | float] = field(default_factory=dict)
+    description: str = ""
+
+    def row(self) -> VerdictRow:
+        """The verdict without its name and description, as receipts store it."""
+        return {"passed": self.passed, "blocking": self.blocking, "counts": dict(self.counts)}

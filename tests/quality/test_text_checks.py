@@ -1,0 +1,332 @@
+"""Redacted notes are complete, changed only where they should be, and hold no known PHI."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid_assets.core.counts import Counts
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Edit, Redacted
+from deid_assets.core.span import Span, SpanSet
+from deid_assets.quality.duplicates import near_duplicate_share
+from deid_assets.quality.survival import Audit, echoes, kept_segments, survivors
+from deid_assets.quality.text_checks import (
+    complete,
+    is_unchanged_outside,
+    recall_floor,
+    residual_hits,
+    unchanged_outside,
+)
+from deid_assets.testing import marked
+
+
+def replaced(note: Note, spans: Iterable[Span], replacement: str = "***") -> Redacted:
+    text, edits, cursor = "", [], 0
+    for span in sorted(spans):
+        text += note.text[cursor : span.start]
+        edits.append(Edit(span.start, span.end, len(text), len(text) + len(replacement), span.label))
+        text += replacement
+        cursor = span.end
+    return Redacted(note.note_id, text + note.text[cursor:], tuple(edits))
+
+
+def audit(text: str, *, missed: Sequence[str] = (), patient_id: str | None = None, note_id: str = "n") -> Audit:
+    """An audit in which every marked span was redacted but those that read as in ``missed``."""
+    note, gold = marked(text, note_id=note_id)
+    note = Note(note_id, note.text, patient_id)
+    hidden = [span for span in gold if note.text[span.start : span.end] not in missed]
+    return Audit(note, gold, replaced(note, hidden).edits)
+
+
+# Edits
+
+
+@given(st.data())
+def test_a_redaction_is_unchanged_outside_and_any_other_change_is_seen(data: st.DataObject) -> None:
+    text = data.draw(st.text("ab ", min_size=1, max_size=30))
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    spans = [Span(start, end, Phi.NAME) for start, end in zip(cuts[::2], cuts[1::2], strict=False)]
+    note = Note("a", text)
+    redacted = replaced(note, spans, data.draw(st.sampled_from(["", "*", "[NAME]"])))
+
+    assert is_unchanged_outside(note, redacted.edits, redacted.text)
+
+    inside = {at for edit in redacted.edits for at in range(edit.new_start, edit.new_end)}
+    for at in set(range(len(redacted.text))) - inside:
+        changed = redacted.text[:at] + "#" + redacted.text[at + 1 :]
+        assert not is_unchanged_outside(note, redacted.edits, changed)
+    assert not is_unchanged_outside(note, redacted.edits, redacted.text + "#")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [Edit(5, 8, 5, 8, Phi.NAME), Edit(0, 4, 0, 4, Phi.NAME)],
+        [Edit(0, 6, 0, 6, Phi.NAME), Edit(5, 8, 5, 8, Phi.NAME)],
+        [Edit(0, 99, 0, 8, Phi.NAME)],
+        [Edit(0, 8, 0, 99, Phi.NAME)],
+        [Edit(8, 5, 8, 5, Phi.NAME)],
+    ],
+)
+def test_edits_that_are_unsorted_overlapping_or_out_of_bounds_are_refused(edits: list[Edit]) -> None:
+    assert not is_unchanged_outside(Note("a", "Jane Lee"), edits, "Jane Lee")
+
+
+def test_unchanged_outside_counts_notes_and_notices_swapped_ones() -> None:
+    note, other = Note("a", "one"), Note("b", "one")
+
+    assert unchanged_outside([(note, Redacted("a", "one", ()))]).passed
+    verdict = unchanged_outside([(note, Redacted("a", "two", ())), (other, Redacted("a", "one", ()))])
+    assert (verdict.passed, dict(verdict.counts)) == (False, {"notes": 2, "changed": 2})
+
+
+def test_kept_segments_are_the_text_without_the_edits() -> None:
+    note, gold = marked("<NAME>Jane</NAME> saw <NAME>Lee</NAME><DATE>3 May</DATE>.")
+
+    assert list(kept_segments(note.text, replaced(note, gold).edits)) == [" saw ", "."]
+
+
+# Survivors
+
+
+@pytest.mark.parametrize(
+    ("text", "missed"),
+    [
+        ("<NAME>Jane Lee</NAME> was seen. JANE  lee left.", ()),
+        ("<NAME>Jane Lee</NAME> was seen. Jane-Lee left.", ()),
+        ("<NAME>Smith</NAME> was seen. Smith's wife left.", ()),
+        ("<NAME>Weiß</NAME> was seen. WEISS left.", ()),
+        ("<EMAIL>a.b@example.org</EMAIL> or a.b@example.org", ()),
+        ("<PHONE>617-555-0143</PHONE> or 6175550143", ()),
+        ("<PHONE>617-555-0143</PHONE> or +1 (617) 555 0143", ()),
+        ("<PHONE>617-555-0143</PHONE> or 617-555-0143", ()),
+        ("<MRN>AB12345</MRN> or ab12345", ()),
+        ("<DATE>3 May 2021</DATE> or 3 May 2021", ()),
+        ("<NAME>Jane Lee</NAME> was seen.", ("Jane Lee",)),
+    ],
+)
+def test_a_known_value_in_kept_text_survives(text: str, missed: tuple[str, ...]) -> None:
+    verdict = survivors([audit(text, missed=missed)])
+
+    assert not verdict.passed
+    assert (verdict.counts["survivors"], verdict.counts["notes_with_survivors"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<NAME>Jane Lee</NAME> was seen.",
+        "<NAME>Li</NAME> was seen. Li is lithium.",
+        "<NAME>Smith</NAME> was seen at the smithy, by Smithson.",
+        "<NAME>Jane Lee</NAME> was seen by Jane, then Lee Janes.",
+        "<AGE>1234</AGE> 1234",
+        "<COUNTRY>Germany</COUNTRY>, also Germany",
+        "<DATE>Monday</DATE>, every Monday",
+        "<DATE>2021</DATE> and 2021",
+        "<SEX>female</SEX> female",
+        "<PHONE>617-555-0143</PHONE> or 617-555-0144",
+        "<ID>3</ID> tablets, 3 times",
+        "<NAME>Will</NAME> will come",
+    ],
+)
+def test_short_shared_and_merely_similar_values_raise_no_alarm(text: str) -> None:
+    verdict = survivors([audit(text)])
+
+    assert verdict.passed
+    assert verdict.counts["survivors"] == 0
+
+
+def test_doubtful_survivals_are_counted_apart() -> None:
+    verdict = survivors([audit("<NAME>Will</NAME> and <NAME>Jane Smith</NAME>: will Smith come?")])
+
+    assert verdict.passed
+    assert (verdict.counts["lower_case"], verdict.counts["name_parts"]) == (1, 1)
+
+
+def test_values_reach_all_notes_of_their_patient_and_no_other_patient() -> None:
+    first = audit("<NAME>Jane Lee</NAME>", patient_id="p1", note_id="a")
+    same = audit("Jane Lee came back.", patient_id="p1", note_id="b")
+    other = audit("Jane Lee, a neighbour.", patient_id="p2", note_id="p1")
+    unknown = audit("Jane Lee, a neighbour.", note_id="p1")
+
+    verdict = survivors([first, same, other, unknown])
+
+    assert verdict.counts["survivors"] == 1
+    assert survivors([first, same], limit=1).passed
+
+
+def test_a_surrogate_equal_to_a_value_is_an_echo_and_no_survivor() -> None:
+    note, gold = marked("<NAME>Jane Lee</NAME> was seen.")
+    redacted = replaced(note, gold, "jane  lee")
+
+    assert survivors([Audit(note, gold, redacted.edits)]).passed
+    assert dict(echoes([(note, redacted)]).counts) == {"replacements": 1, "echoes": 1}
+    assert not echoes([(note, redacted)]).passed
+    assert echoes([(note, replaced(note, gold))]).passed
+
+
+def test_the_verdict_on_survivors_quotes_nothing() -> None:
+    verdict = survivors([audit("<NAME>Xcanary Ycanary</NAME> Xcanary Ycanary")])
+
+    assert "canary" not in str(verdict).casefold()
+
+
+# Residual hits
+
+
+class Digits:
+    """Finds runs of digits; fails on a note that says so."""
+
+    name = "digits"
+    version = "1"
+    labels = frozenset({Phi.ID})
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        for note in notes:
+            if "explode" in note.text:
+                raise ValueError(note.text)
+            yield SpanSet.of(note, [Span(*match.span(), Phi.ID) for match in re.finditer(r"[\d:]+", note.text)])
+
+
+@pytest.mark.parametrize(
+    ("text", "replacement", "hits"),
+    [
+        ("MRN <MRN>123</MRN>, seen.", "[MRN]", 0),
+        ("MRN <MRN>123</MRN>, seen.", "987", 0),
+        ("MRN <MRN>123</MRN>, room 4.", "987", 1),
+        ("MRN <MRN>123</MRN>45", "987", 1),
+        ("MRN 45<MRN>123</MRN>67", "987", 2),
+        ("MRN <MRN>123</MRN>: seen", "987", 0),
+    ],
+)
+def test_only_hits_in_kept_text_count(text: str, replacement: str, hits: int) -> None:
+    note, gold = marked(text)
+
+    verdict = residual_hits(Digits(), [(note, replaced(note, gold, replacement))])
+
+    assert (verdict.passed, verdict.counts["hits"]) == (hits == 0, hits)
+    assert verdict.counts.get("hits_id", 0) == hits
+
+
+def test_kept_categories_are_no_residual_hits() -> None:
+    note = Note("a", "room 4")
+
+    assert residual_hits(Digits(), [(note, replaced(note, []))], keep={Phi.ID}).passed
+
+
+def test_a_detector_that_fails_on_a_note_fails_the_check_and_quotes_nothing() -> None:
+    pairs = [(note, replaced(note, [])) for note in (Note("a", "explode Canary"), Note("b", "calm"))]
+
+    verdict = residual_hits(Digits(), pairs, limit=99)
+
+    assert not verdict.passed
+    assert verdict.counts["failed"] == 1
+    assert "Canary" not in str(verdict)
+
+
+# Floors and completeness
+
+
+@pytest.mark.parametrize(
+    ("counts", "floors", "lower_bound", "passes"),
+    [
+        ({"NAME": Counts(95, 0, 5)}, {"NAME": 0.95}, False, True),
+        ({"NAME": Counts(95, 0, 5)}, {"NAME": 0.951}, False, False),
+        ({"NAME": Counts(95, 0, 5)}, {"NAME": 0.95}, True, False),
+        ({"NAME": Counts(9_900, 0, 100)}, {"NAME": 0.985}, True, True),
+        ({"NAME": Counts(0, 9, 0)}, {"NAME": 0.0}, False, False),
+        ({}, {"NAME": 0.5}, False, False),
+        ({"DATE": Counts(0, 0, 9)}, {}, False, True),
+    ],
+)
+def test_recall_must_reach_its_floor(counts, floors, lower_bound: bool, passes: bool) -> None:
+    assert recall_floor(counts, floors, lower_bound=lower_bound).passed is passes
+
+
+@pytest.mark.parametrize(
+    ("entered", "left", "quarantined", "wrong"),
+    [
+        ("abc", "ab", "c", {}),
+        ("", "", "", {}),
+        ("abc", "ab", "", {"lost": 1}),
+        ("ab", "ab", "c", {"invented": 1}),
+        ("ab", "ab", "b", {"duplicated": 1}),
+        ("ab", "abb", "", {"duplicated": 1}),
+        ("aab", "ab", "", {"duplicated": 1}),
+        ("abc", "bd", "", {"lost": 2, "invented": 1}),
+    ],
+)
+def test_every_note_comes_out_once(entered: str, left: str, quarantined: str, wrong: dict[str, int]) -> None:
+    verdict = complete(entered, left, quarantined)
+
+    found = {name: verdict.counts[name] for name in ("lost", "invented", "duplicated")}
+    assert found == {"lost": 0, "invented": 0, "duplicated": 0} | wrong
+    assert verdict.passed is not bool(wrong)
+
+
+# Near-duplicates
+
+
+def prose(rng: random.Random, words: int) -> list[str]:
+    return ["".join(rng.choices("abcdefghijklmnop", k=rng.randint(2, 9))) for _ in range(words)]
+
+
+def test_copies_with_small_changes_are_near_duplicates() -> None:
+    rng = random.Random(7)
+    originals = [prose(rng, 200) for _ in range(30)]
+    copies = [[*words[:100], "changed", *words[101:]] for words in originals[:10]]
+    notes = [Note(f"n{n}", " ".join(words)) for n, words in enumerate(originals + copies)]
+
+    verdict = near_duplicate_share(notes)
+
+    assert dict(verdict.counts) == {"notes": 40, "near_duplicates": 10, "share": 0.25}
+    assert not verdict.passed
+    assert near_duplicate_share(notes, limit=0.25).passed
+
+
+def test_case_and_blanks_do_not_hide_a_copy_and_empty_notes_are_left_out() -> None:
+    notes = [Note("a", "Seen  in\nclinic today."), Note("b", "SEEN in clinic today. "), Note("c", ""), Note("d", " ")]
+
+    assert dict(near_duplicate_share(notes).counts) == {"notes": 2, "near_duplicates": 1, "share": 0.5}
+
+
+@pytest.mark.parametrize("notes", [[], [Note("a", "")], [Note("a", "short")], [Note("a", "one"), Note("b", "two")]])
+def test_few_and_short_notes_are_no_duplicates(notes: list[Note]) -> None:
+    assert near_duplicate_share(notes).passed
+
+
+def test_many_identical_notes_are_one_group() -> None:
+    notes = [Note(f"n{n}", "Discharged in good condition.") for n in range(3_000)]
+
+    assert near_duplicate_share(notes).counts["near_duplicates"] == 2_999
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(180, 1), (100, 0)])
+def test_the_threshold_separates_close_from_half_alike(shared: int, expected: int) -> None:
+    # Of 200 words, 180 shared make a Jaccard similarity of about 0.82, 100 shared make about 0.33.
+    rng = random.Random(3)
+    words = prose(rng, 200)
+    notes = [Note("a", " ".join(words)), Note("b", " ".join(words[:shared] + prose(rng, 200 - shared)))]
+
+    assert near_duplicate_share(notes, similarity=0.7).counts["near_duplicates"] == expected
+
+
+@pytest.mark.slow
+def test_twenty_thousand_notes_take_seconds() -> None:
+    rng = random.Random(1)
+    vocabulary = prose(rng, 5_000)
+    notes = [Note(f"n{n}", " ".join(rng.choices(vocabulary, k=330))) for n in range(20_000)]
+
+    start = time.process_time()
+    verdict = near_duplicate_share(notes)
+
+    assert verdict.counts["near_duplicates"] == 0
+    assert time.process_time() - start < 20  # 2 s on an idle core
