@@ -79,7 +79,7 @@ def annotations_of(raw_spans: object) -> tuple[tuple[Annotation, ...], tuple[Pro
         RecordError: It is not a list.
     """
     if not isinstance(raw_spans, list):
-        raise RecordError("malformed", f"the spans must be a list, not {_kind(raw_spans)}; [] for none")
+        raise RecordError("malformed", f"the spans are {_kind(raw_spans)}; write a list, [] for none")
     annotations: list[Annotation] = []
     problems: list[Problem] = []
     for number, raw_span in enumerate(raw_spans):
@@ -94,7 +94,7 @@ def _annotation(raw_span: object, number: int) -> Annotation:
     fields = _mapping(raw_span, f"span {number}")
     score = 1.0 if fields.get("score") is None else fields["score"]
     if type(score) not in (int, float) or not 0 <= score <= 1:  # type: ignore[operator]
-        raise RecordError("malformed", f"span {number}: the score must be a number from 0 to 1")
+        raise RecordError("malformed", f"span {number}: the score is no number from 0 to 1; mend it or leave it out")
     return Annotation(
         ((_offset(fields, "start", number), _offset(fields, "end", number)),),
         required_string(fields, "label", owner=f"span {number}: "),
@@ -110,7 +110,7 @@ def _offset(fields: Mapping[str, object], name: str, number: int) -> int:
         raise RecordError("missing-field", f"span {number}: no {name}; every span has start, end and label")
     offset = fields[name]
     if type(offset) is not int or abs(offset) > _MAX_OFFSET:  # bool is a subclass of int, and no offset
-        raise RecordError("offset", f"span {number}: {name} must be a whole number of JSON, not {_kind(offset)}")
+        raise RecordError("offset", f"span {number}: {name} is {_kind(offset)}; write a whole number below 2**53")
     return offset
 
 
@@ -136,7 +136,7 @@ def optional_string(fields: Mapping[str, object], name: str, *, owner: str = "",
     if value is None:
         return None
     if not isinstance(value, str):
-        raise RecordError("malformed", f"{owner}{name!r} must be a string, not {_kind(value)}; quote it")
+        raise RecordError("malformed", f"{owner}{name!r} is {_kind(value)}; write a string")
     if encodable and not is_encodable(value):
         raise RecordError(
             "undecodable", f"{owner}{name!r} holds a lone surrogate; decode the source as UTF-8 or UTF-16"
@@ -158,18 +158,19 @@ def _meta(value: object) -> dict[str, str]:
         return {}
     fields = _mapping(value, "meta")
     if not all(isinstance(entry, str) and is_encodable(name + entry) for name, entry in fields.items()):
-        raise RecordError("malformed", "meta must be an object of strings; quote its values")
+        raise RecordError("malformed", "meta has a value that is no string; quote it")
     return {name: str(entry) for name, entry in fields.items()}
 
 
 def _mapping(value: object, what: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise RecordError("malformed", f"{what} must be an object, not {_kind(value)}")
+        raise RecordError("malformed", f"{what} is {_kind(value)}; write an object")
     return value
 
 
 def _kind(value: object) -> str:
-    return {dict: "an object", list: "a list", type(None): "null"}.get(type(value), type(value).__name__)
+    names = {dict: "an object", list: "a list", type(None): "null", bool: "a bool", float: "a float", str: "a string"}
+    return names.get(type(value), "a number" if isinstance(value, int) else "of another type")
 
 
 def note_record(note: Note, spans: SpanSet | None, columns: Columns) -> dict[str, object]:

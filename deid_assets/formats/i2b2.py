@@ -61,7 +61,7 @@ def _draft(root: Element, source: Source) -> Draft:
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
-        raise RecordError("missing-field", "needs one TEXT without elements in it and at most one TAGS")
+        raise RecordError("missing-field", "has not one TEXT without elements and at most one TAGS; export it again")
     text = texts[0].text or ""
     if not tags:
         return Draft(source.name, source.note_id, text)
@@ -80,7 +80,7 @@ def _annotation(tag: Element, number: int) -> Annotation:
     if start is None or end is None:
         raise RecordError("missing-field", f"tag {number}: no start or no end; every tag has both")
     if not _OFFSET.fullmatch(start) or not _OFFSET.fullmatch(end):
-        raise RecordError("offset", f"tag {number}: start and end must be whole numbers")
+        raise RecordError("offset", f"tag {number}: start or end is no whole number; mend it")
     return Annotation(((int(start), int(end)),), tag.get("TYPE") or tag.tag, tag.get("text"))
 
 

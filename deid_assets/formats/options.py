@@ -80,12 +80,7 @@ class ReadOptions:
         if self.max_note_chars < 1:
             raise ConfigError(f"max_note_chars is {self.max_note_chars}; it must be at least 1")
         _check_delimiter(self.delimiter)
-        try:
-            b"".decode(self.encoding)
-        except (LookupError, ValueError):
-            raise ConfigError(
-                f"encoding {self.encoding!r} is not known to Python; try utf-8, latin-1 or cp1252"
-            ) from None
+        _check_encoding(self.encoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +104,15 @@ class WriteOptions:
         if self.brat_labels not in ("phi", "native"):
             raise ConfigError(f"brat_labels is {self.brat_labels!r}; choose phi or native")
         _check_delimiter(self.delimiter)
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        b"none".decode(encoding)
+    except UnicodeDecodeError:
+        return  # known, and these bytes are not in it
+    except (LookupError, ValueError):
+        raise ConfigError(f"encoding {encoding!r} is not known to Python; try utf-8, latin-1 or cp1252") from None
 
 
 def _check_delimiter(delimiter: str) -> None:
