@@ -1,0 +1,23 @@
+"""Reports for people: HTML pages, plots and tables made of counts, labels and digests, never of note text."""
+
+from deid_assets.reports.evaluation import evaluation_html
+from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
+from deid_assets.reports.release import release_html
+from deid_assets.reports.summary import Check, Component, Link, Quarantined, ReleaseSummary
+from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
+
+__all__ = [
+    "Check",
+    "Component",
+    "Link",
+    "Quarantined",
+    "ReleaseSummary",
+    "evaluation_html",
+    "labels_md",
+    "labels_png",
+    "leaderboard_md",
+    "leaderboard_png",
+    "recall_png",
+    "release_html",
+    "scores_md",
+]

@@ -1,0 +1,56 @@
+"""The page on how well one or more detectors do against gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.phi import Profile
+from deid_assets.core.score import Evaluation
+from deid_assets.reports.numbers import axis_floor, ranked
+from deid_assets.reports.page import mark, render, scores_of
+
+
+def evaluation_html(
+    evaluations: Mapping[str, Evaluation],
+    *,
+    title: str,
+    profile: Profile,
+    provenance: Mapping[str, str],
+    corpus: str = "",
+    limits: Sequence[str] = (),
+) -> str:
+    """Return one self-contained HTML page; with several detectors it opens with a leaderboard.
+
+    Args:
+        evaluations: Detector, with its version, to its counts on the same gold.
+        title: Heading of the page.
+        profile: Profile that the evaluations were made under.
+        provenance: Name to value of what identifies the run: digests, versions, the command.
+        corpus: What the gold is, in words.
+        limits: Known limits, one sentence each.
+
+    Raises:
+        InputError: There is no evaluation, or one was made under another profile.
+    """
+    if not evaluations:
+        raise InputError(f"report {title!r} has no evaluation; score at least one detector")
+    for detector, evaluation in evaluations.items():
+        if evaluation.profile != profile.name:
+            raise InputError(
+                f"{detector}: evaluated under profile {evaluation.profile!r}, but the report is on {profile.name!r}; "
+                "evaluate again under that profile"
+            )
+    detectors = [(detector, scores_of(evaluation)) for detector, evaluation in ranked(evaluations)]
+    floor = axis_floor(scores.total.hidden for _, scores in detectors)
+    return render(
+        "evaluation.html.j2",
+        title=title,
+        profile=profile,
+        corpus=corpus,
+        provenance=provenance,
+        limits=limits,
+        detectors=detectors,
+        floor=floor,
+        marks=[mark(scores.total.hidden, floor) for _, scores in detectors],
+    )

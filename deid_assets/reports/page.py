@@ -1,0 +1,132 @@
+"""One HTML file per report: no script, nothing fetched, every value escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from deid_assets.core.score import Counts, Evaluation, Scheme
+from deid_assets.reports.numbers import (
+    UNDEFINED,
+    Estimate,
+    amount,
+    axis_floor,
+    estimate,
+    ratio,
+    recall_of,
+    written,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MARK_WIDTH = 120
+"""Width of the small interval drawings, in CSS pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A proportion drawn on a line: interval from ``low`` to ``high``, dot at ``at``, all in CSS pixels."""
+
+    low: float
+    high: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One line of a score table, ready to print; ``hidden`` and ``mark`` are ``None`` where there is no gold."""
+
+    label: str
+    gold: int
+    hidden: Estimate | None
+    mark: Mark | None
+    strict: Counts
+    relaxed: Counts
+    characters: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An evaluation, ready to print.
+
+    Args:
+        evaluation: The counts.
+        rows: A row per profile label, the worst hidden first; labels without gold last.
+        total: The row of all labels.
+        floor: Where the axis of the drawings starts; it ends at 1.
+        covered: Share of the notes with PHI that have no gold character left.
+        untouched: Share of PHI-free notes without a prediction.
+        spurious_per_10k: Characters predicted outside gold, per 10,000 characters of text.
+    """
+
+    evaluation: Evaluation
+    rows: Sequence[ScoreRow]
+    total: ScoreRow
+    floor: float
+    covered: Estimate | None
+    untouched: Estimate | None
+    spurious_per_10k: float | None
+
+
+def scores_of(evaluation: Evaluation) -> Scores:
+    """Return the evaluation as its tables and tiles show it."""
+    hidden = {label: recall_of(evaluation.counts(label, Scheme.HIDDEN)) for label in evaluation.labels}
+    overall = recall_of(evaluation.micro(Scheme.HIDDEN))
+    floor = axis_floor([*hidden.values(), overall])
+    rows = [
+        _row(label, found, [evaluation.counts(label, scheme) for scheme in _SHOWN], floor)
+        for label, found in hidden.items()
+    ]
+    notes = evaluation.notes
+    return Scores(
+        evaluation,
+        sorted(rows, key=lambda row: (row.hidden is None, row.hidden.value if row.hidden else 0.0, row.label)),
+        _row("All labels", overall, [evaluation.micro(scheme) for scheme in _SHOWN], floor),
+        floor,
+        estimate(notes.covered, notes.with_phi),
+        estimate(notes.phi_free - notes.touched, notes.phi_free),
+        evaluation.characters.fp * 10_000 / notes.chars if notes.chars else None,
+    )
+
+
+_SHOWN = (Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
+
+
+def _row(label: str, hidden: Estimate | None, counts: Iterable[Counts], floor: float) -> ScoreRow:
+    strict, relaxed, characters = counts
+    return ScoreRow(label, strict.gold, hidden, mark(hidden, floor), strict, relaxed, characters)
+
+
+def mark(found: Estimate | None, floor: float) -> Mark | None:
+    """Return where a proportion is drawn on an axis from ``floor`` to 1, or ``None`` where there is none."""
+    if found is None:
+        return None
+
+    def across(value: float) -> float:
+        return round(2 + (MARK_WIDTH - 4) * (value - floor) / (1 - floor), 1)
+
+    return Mark(across(found.low), across(found.high), across(found.value))
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page from a template of this package; a name that is not given is an error, not a blank."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - loaded with the first page
+
+    environment = Environment(
+        loader=PackageLoader("deid_assets.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(amount=amount, ratio=ratio, written=written)
+    environment.globals.update(MARK_WIDTH=MARK_WIDTH, UNDEFINED=UNDEFINED, Scheme=Scheme)
+    return environment

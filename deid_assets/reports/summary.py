@@ -1,0 +1,176 @@
+"""What a release report is made of: names, counts and digests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.score import Evaluation
+
+
+class Outcome(StrEnum):
+    """What a reader must know first."""
+
+    PASSED = "passed"
+    WARNED = "passed with warnings"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict of one data-quality check.
+
+    Args:
+        name: Name of the check.
+        passed: Its verdict.
+        blocking: Whether a failure stops the release.
+        counts: What was counted, by name.
+        description: What the check makes sure of, in a sentence.
+        asset: Where it ran.
+    """
+
+    name: str
+    passed: bool
+    blocking: bool
+    counts: Mapping[str, float] = field(default_factory=dict)
+    description: str = ""
+    asset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Notes held back for one reason.
+
+    Args:
+        stage: Where they failed, for example ``spans/rules``.
+        reason: Class name of the error, or name of the rule that held them back.
+        notes: How many.
+    """
+
+    stage: str
+    reason: str
+    notes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A detector, model or policy that took part.
+
+    Args:
+        name: Its name.
+        version: Its version.
+        digest: Digest of its settings or weights, or empty.
+        role: ``line-up`` where its spans are redacted, ``shadow`` where it is only scored, or another word.
+    """
+
+    name: str
+    version: str
+    digest: str = ""
+    role: str = "line-up"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One asset partition in the chain that led to the release.
+
+    Args:
+        asset: Name of the asset.
+        batch: Its partition.
+        digest: Digest of its receipt.
+        code_version: Version of the code that made it.
+        created_at: When, ISO 8601.
+    """
+
+    asset: str
+    batch: str
+    digest: str
+    code_version: str = ""
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSummary:
+    """Everything a privacy officer is shown about one released batch. It holds no note text.
+
+    Args:
+        batch: Opaque id of the batch.
+        policy: Name of the redaction policy.
+        created_at: When the release was made; with a time zone.
+        received: Notes that entered the batch.
+        released: Notes in the released corpus.
+        checks: Every check that was run for the batch.
+        actions: Category to what the policy does with it, in words.
+        default_action: What the policy does with any other category.
+        redacted: Category to spans that were replaced.
+        found: Detector to category to spans it found.
+        quarantined: Notes held back, by stage and reason.
+        line_up: What took part.
+        chain: Receipts from the raw notes to the release.
+        evaluation: Scores of the merged spans against gold, or ``None`` where the batch has no gold.
+        gold: What the gold is, in words.
+        limits: Known limits, one sentence each.
+        code_version: Version of the software.
+
+    Raises:
+        InputError: A count is negative, or ``created_at`` has no time zone.
+    """
+
+    batch: str
+    policy: str
+    created_at: datetime
+    received: int
+    released: int
+    checks: tuple[Check, ...]
+    actions: Mapping[str, str]
+    default_action: str
+    redacted: Mapping[str, int]
+    found: Mapping[str, Mapping[str, int]]
+    quarantined: tuple[Quarantined, ...] = ()
+    line_up: tuple[Component, ...] = ()
+    chain: tuple[Link, ...] = ()
+    evaluation: Evaluation | None = None
+    gold: str = ""
+    limits: tuple[str, ...] = ()
+    code_version: str = ""
+
+    def __post_init__(self) -> None:
+        if self.created_at.tzinfo is None:
+            raise InputError(f"release of {self.batch!r}: created_at has no time zone; give one, such as UTC")
+        held = [reason.notes for reason in self.quarantined]
+        if min([self.received, self.released, *held, *self.redacted.values()]) < 0:
+            raise InputError(f"release of {self.batch!r}: a count is negative; counts start at 0")
+
+    @property
+    def held(self) -> int:
+        """Notes in quarantine."""
+        return sum(reason.notes for reason in self.quarantined)
+
+    @property
+    def unaccounted(self) -> int:
+        """Notes received that are neither released nor held; negative where more left than came."""
+        return self.received - self.released - self.held
+
+    @property
+    def outcome(self) -> Outcome:
+        """``FAILED`` where a blocking check failed or none was run, or where notes are not accounted for."""
+        blocking = [check for check in self.checks if check.blocking]
+        if not blocking or self.unaccounted or not all(check.passed for check in blocking):
+            return Outcome.FAILED
+        return Outcome.PASSED if all(check.passed for check in self.checks) else Outcome.WARNED
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the outcome is not ``PASSED``, one sentence each."""
+        sentences = []
+        if not any(check.blocking for check in self.checks):
+            sentences.append("No blocking check was run.")
+        if self.unaccounted:
+            sentences.append(
+                f"Notes do not add up: {self.received:,} received, {self.released:,} released, "
+                f"{self.held:,} in quarantine."
+            )
+        failed = sorted((check for check in self.checks if not check.passed), key=lambda check: not check.blocking)
+        return (*sentences, *(f"{'Blocking check' if one.blocking else 'Check'} {one.name} failed." for one in failed))

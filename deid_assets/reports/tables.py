@@ -1,0 +1,63 @@
+"""Markdown tables for the metadata of a materialization."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.reports.numbers import amount, estimate, ranked, ratio, recall_of, written
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+
+
+def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
+    """Return one row per detector, the one that hides most first."""
+    header = ["#", "Detector", "Gold spans hidden", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
+    rows = []
+    for place, (name, evaluation) in enumerate(ranked(evaluations), start=1):
+        strict, notes = evaluation.micro(Scheme.STRICT), evaluation.notes
+        rows.append(
+            [
+                str(place),
+                _escaped(name),
+                written(recall_of(evaluation.micro(Scheme.HIDDEN))),
+                written(estimate(notes.covered, notes.with_phi)),
+                *(ratio(value) for value in (strict.precision, strict.recall, strict.f1)),
+            ]
+        )
+    return _table(header, rows, left=2)
+
+
+def scores_md(evaluation: Evaluation) -> str:
+    """Return one row per profile label and one for all of them."""
+    header = ["Label", "Gold spans", "Hidden", "Strict P", "Strict R", "Strict F1", "Relaxed F1", "Character recall"]
+    rows = []
+    for label in [*evaluation.labels, None]:
+        hidden, strict, relaxed, characters = (
+            evaluation.micro(scheme) if label is None else evaluation.counts(label, scheme)
+            for scheme in (Scheme.HIDDEN, Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
+        )
+        ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, characters.recall)
+        name = "**all**" if label is None else _escaped(label)
+        rows.append([name, amount(strict.gold), written(recall_of(hidden)), *map(ratio, ratios)])
+    return _table(header, rows, left=1)
+
+
+def labels_md(counts: Mapping[str, int]) -> str:
+    """Return one row per label with its spans and their share, the most frequent first."""
+    total = sum(counts.values())
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    rows = [[_escaped(label), amount(spans), ratio(spans / total if total else None)] for label, spans in ordered]
+    return _table(["Label", "Spans", "Share"], [*rows, ["**all**", amount(total), ""]], left=1)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    rule = [":--" if at < left else "--:" for at in range(len(header))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+
+
+def _escaped(name: str) -> str:
+    flat = " ".join(name.split())
+    return _SPECIAL.sub(r"\\\1", "".join(_HTML.get(char, char) for char in flat))

@@ -1,0 +1,129 @@
+import datetime as dt
+from html.parser import HTMLParser
+
+import pytest
+
+from deid_assets.core.phi import HARMONISED
+from deid_assets.core.score import Evaluation, evaluate
+from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary
+from deid_assets.testing import marked
+
+
+def scored(gold, pred, *, times=1):
+    note, gold_spans = marked(gold)
+    _, pred_spans = marked(pred)
+    one = evaluate(gold_spans, pred_spans, profile=HARMONISED, scope=None, length=len(note))
+    return sum([one] * times, Evaluation(HARMONISED.name))
+
+
+@pytest.fixture
+def probe():
+    """Markup, an attribute breaker, a table breaker and a formula in one name."""
+    return '<script>alert("x")</script><img src=x onerror=alert(1)>&\'|`$^2$'
+
+
+@pytest.fixture
+def good():
+    return scored("Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>", "Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>", times=1_500)
+
+
+@pytest.fixture
+def weak():
+    return scored(
+        "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+        "Dr. <NAME>Lee of</NAME> Rome, <DATE>3</DATE> <ID>May</ID>",
+        times=10,
+    )
+
+
+@pytest.fixture
+def passing():
+    """Arguments of a release that passes, without gold."""
+    return {
+        "batch": "b-2026-11-20.03",
+        "policy": "safe_harbor",
+        "created_at": dt.datetime(2026, 11, 5, 22, 4, tzinfo=dt.UTC),
+        "received": 1_204,
+        "released": 1_198,
+        "checks": (
+            Check("digests_match", passed=True, blocking=True, counts={"notes": 1_204, "mismatches": 0}),
+            Check("near_duplicates", passed=True, blocking=False, counts={"share": 0.0625}),
+        ),
+        "actions": {"NAME": "surrogate", "PROFESSION": "keep"},
+        "default_action": "tag",
+        "redacted": {"NAME": 3_120, "DATE": 12},
+        "found": {"rules": {"NAME": 2_810, "DATE": 12}, "crf": {"NAME": 2_990, "URL": 7}},
+        "quarantined": (Quarantined("landing", "NoteError", 2), Quarantined("spans/crf", "TimeoutError", 4)),
+        "line_up": (Component("rules", "0.4.1", "a" * 64), Component("presidio", "2.2", role="shadow")),
+        "chain": (Link("raw_notes", "b-2026-11-20.03", "b" * 64, "0.1.0", "2026-11-05T22:00:10Z"),),
+        "limits": ("Images are not read.",),
+        "code_version": "deid-assets 0.1.0",
+    }
+
+
+@pytest.fixture
+def release(passing):
+    return ReleaseSummary(**passing)
+
+
+VOID = {"meta", "br", "path", "circle", "rect"}
+
+
+class Page(HTMLParser):
+    """What a reader sees of a page: its text, tables, tiles and headings."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.open, self.headings, self.strong, self.tables, self.captions = [], [], [], [], [], 0
+        self.tiles, self._pieces, self._term, self._caption = {}, [], "", ""
+        self.feed(html)
+        self.text = " ".join("".join(self._pieces).split())
+        self.tags = {tag for tag, _ in self.elements}
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag == "br":
+            self.handle_data(" ")
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs), []))
+        if tag == "table":
+            self.tables.append(["", []])
+        if tag == "tr":
+            self.tables[-1][1].append([])
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        opened, attributes, pieces = self.open.pop()
+        assert opened == tag, f"<{opened}> is closed by </{tag}>"
+        text = " ".join("".join(pieces).split())
+        if tag in {"h1", "h2", "h3"}:
+            self.headings.append(text)
+        if tag == "strong":
+            self.strong.append(text)
+        if tag == "caption":
+            self.captions += 1
+            self.tables[-1][0] = text
+        if tag in {"th", "td"}:
+            self.tables[-1][1][-1].append((text, attributes.get("scope") in {"col", "colgroup"}))
+        if tag == "dt":
+            self._term = text
+        if tag == "dd" and attributes.get("class") in {"figure", "more"}:
+            self.tiles.setdefault(self._term, []).append(text)
+
+    def handle_data(self, data):
+        if not any(tag == "style" for tag, _, _ in self.open):
+            self._pieces.append(data)
+        for _, _, pieces in self.open:
+            pieces.append(data)
+
+    def table(self, caption):
+        """Rows of the table with that caption, without its header."""
+        (rows,) = [rows for title, rows in self.tables if title.startswith(caption)]
+        return [[text for text, _ in row] for row in rows if not all(header for _, header in row)]
+
+
+@pytest.fixture
+def page_of():
+    return Page

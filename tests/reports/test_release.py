@@ -1,0 +1,151 @@
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.score import Evaluation
+from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary, release_html
+
+BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"survivors": 3})
+WARNED = Check("near_duplicates", passed=False, blocking=False, counts={"share": 0.31})
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "reason"),
+    [
+        ({}, "Passed", "Every check passed"),
+        ({"more": WARNED}, "Passed with warnings", "Check near_duplicates failed."),
+        ({"more": BLOCKED}, "Failed: do not release", "Blocking check no_survivor failed."),
+        ({"checks": ()}, "Failed: do not release", "No blocking check was run."),
+        ({"checks": (replace(WARNED, passed=True),)}, "Failed: do not release", "No blocking check was run."),
+        ({"released": 1_197}, "Failed: do not release", "1,204 received, 1,197 released, 6 in quarantine."),
+        ({"released": 1_199}, "Failed: do not release", "Notes do not add up"),
+        ({"quarantined": ()}, "Failed: do not release", "1,198 released, 0 in quarantine."),
+    ],
+)
+def test_the_verdict_stands_first(passing, page_of, change, verdict, reason):
+    if "more" in change:
+        change = {"checks": (*passing["checks"], change["more"])}
+    page = page_of(release_html(ReleaseSummary(**{**passing, **change})))
+
+    assert page.strong[0] == verdict
+    assert reason in page.text
+    assert page.text.index(verdict) < page.text.index("Notes released")
+
+
+def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
+    page = page_of(release_html(ReleaseSummary(**{**passing, "checks": (*passing["checks"], WARNED, BLOCKED)})))
+
+    verdicts = [row[0] for row in page.table("Failed checks first")]
+    assert verdicts == ["✗ failed", "! warning", "✓ passed", "✓ passed"]
+    assert page.table("Failed checks first")[0][-1] == "survivors 3"
+
+
+def test_counts_carry_thousands_separators(release, page_of):
+    page = page_of(release_html(release))
+
+    assert page.tiles["Notes released"] == ["1,198", "of 1,204 received"]
+    assert page.tiles["Notes in quarantine"] == ["6", "2 reasons"]
+    assert page.tiles["Spans redacted"] == ["3,132", "in 2 categories"]
+    assert page.tiles["Blocking checks"] == ["1 of 1", "passed; 1 more can only warn"]
+
+
+def test_quarantine_is_told_by_stage_and_reason(release, page_of):
+    assert page_of(release_html(release)).table("6 of 1,204 notes") == [
+        ["landing", "NoteError", "2"],
+        ["spans/crf", "TimeoutError", "4"],
+    ]
+
+
+def test_every_category_has_its_action_and_its_spans_by_detector(release, page_of):
+    assert page_of(release_html(release)).table("What policy safe_harbor does") == [
+        ["NAME", "surrogate", "3,120", "", "2,990", "2,810"],
+        ["DATE", "tag (default)", "12", "", "0", "12"],
+        ["URL", "tag (default)", "0", "", "7", "0"],
+        ["PROFESSION", "keep", "0", "", "0", "0"],
+        ["Any other category", "tag (default)", ""],
+    ]
+
+
+def test_line_up_and_chain_show_full_digests(release, page_of):
+    page = page_of(release_html(release))
+
+    assert page.table("Spans of the line-up")[0] == ["rules", "0.4.1", "line-up", "a" * 64]
+    assert page.table("Receipts from")[0] == ["raw_notesb-2026-11-20.03", "2026-11-05T22:00:10Z", "0.1.0", "b" * 64]
+
+
+def test_a_release_without_a_chain_says_so(passing, page_of):
+    page = page_of(release_html(ReleaseSummary(**{**passing, "chain": (), "line_up": ()})))
+
+    assert "this page cannot show how the release was made" in page.text
+
+
+def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
+    page = page_of(release_html(release))
+
+    assert "There is no gold for this batch, so recall was not measured." in page.text
+    assert page.tiles["Identifiers hidden"] == ["n/a", "no gold for this batch"]
+
+
+def test_gold_without_a_span_does_not_read_as_a_score(passing, page_of):
+    page = page_of(release_html(ReleaseSummary(**passing, evaluation=Evaluation("harmonised"))))
+
+    assert "holds no span under profile harmonised, so recall was not measured" in page.text
+    assert "1.000" not in page.text
+
+
+def test_scores_come_with_their_interval(passing, weak, page_of):
+    page = page_of(release_html(ReleaseSummary(**passing, evaluation=weak, gold="10 notes, annotated twice")))
+
+    assert "Gold: 10 notes, annotated twice." in page.text
+    # 10 of 30 spans hidden: Wilson's limits are 0.192 and 0.512.
+    assert page.tiles["Identifiers hidden"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
+    assert page.table("Merged spans by label")[1][:3] == ["LOCATION", "10", "0.000 [0.000, 0.278]"]
+
+
+def test_the_date_is_written_in_utc(passing, page_of):
+    zone = dt.timezone(dt.timedelta(hours=2))
+    moved = {**passing, "created_at": dt.datetime(2026, 11, 6, 0, 4, tzinfo=zone)}
+
+    assert "5 November 2026, 22:04 UTC" in page_of(release_html(ReleaseSummary(**moved))).text
+
+
+def test_every_word_given_is_escaped(passing, weak, probe, page_of):
+    release = ReleaseSummary(
+        **{
+            **passing,
+            "batch": probe,
+            "policy": probe,
+            "checks": (Check(probe, False, True, {probe: 1}, probe, probe),),
+            "actions": {probe: probe},
+            "default_action": probe,
+            "redacted": {probe: 1},
+            "found": {probe: {probe: 1}},
+            "quarantined": (Quarantined(probe, probe, 6),),
+            "line_up": (Component(probe, probe, probe, probe),),
+            "chain": (Link(probe, probe, probe, probe, probe),),
+            "evaluation": replace(weak, profile=probe, out_of_scope={probe: 2}),
+            "gold": probe,
+            "limits": (probe,),
+            "code_version": probe,
+        }
+    )
+    page = page_of(release_html(release))
+
+    assert page.tags.isdisjoint({"script", "img"})
+    assert page.text.count(probe) >= 25
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"created_at": dt.datetime(2026, 11, 5)}, "no time zone"),  # noqa: DTZ001 - the fault under test
+        ({"received": -1}, "negative"),
+        ({"redacted": {"NAME": -1}}, "negative"),
+        ({"quarantined": (Quarantined("landing", "NoteError", -2),)}, "negative"),
+    ],
+)
+def test_a_summary_that_cannot_be_true_is_refused(passing, change, fault):
+    with pytest.raises(InputError, match=fault):
+        ReleaseSummary(**{**passing, **change})
