@@ -1,0 +1,184 @@
+"""Policies as TOML files: read, checked and turned into replacers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from importlib import metadata, resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from deid_assets.core.errors import ConfigError, PolicyError
+from deid_assets.core.keys import Key
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Policy, Replacer
+from deid_assets.policies.ages import Age90
+from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.tags import Blackout, Hide, Numbered, Tag
+
+BUILTIN = ("blackout", "keep_nothing", "numbered", "safe_harbor", "surrogate", "tag")
+"""Names of the policies that come with the package."""
+
+REVISION = 1
+"""Raised whenever a replacer's output changes, so that the digest changes with it."""
+
+ActionName = Literal["age_90", "blackout", "hide", "numbered", "surrogate", "tag", "us_state", "year_only", "zip3"]
+_REPLACERS: Mapping[str, type[Any]] = {
+    "age_90": Age90,
+    "blackout": Blackout,
+    "hide": Hide,
+    "numbered": Numbered,
+    "surrogate": Surrogate,
+    "tag": Tag,
+    "us_state": UsState,
+    "year_only": YearOnly,
+    "zip3": Zip3,
+}
+# These read the value and may give part of it back, so each serves one category.
+_ONLY_FOR = {"age_90": Phi.AGE, "us_state": Phi.REGION, "year_only": Phi.DATE, "zip3": Phi.ZIP}
+
+
+class Action(BaseModel):
+    """One replacer and its options; a bare string in the file stands for ``action`` alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    action: ActionName
+    width: int | None = Field(default=None, ge=1, le=1000, description="blackout: number of blocks")
+    oldest_year: int | None = Field(default=None, ge=1900, le=2200, description="year_only: first year written out")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"action": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Action:
+        for option, action in (("width", "blackout"), ("oldest_year", "year_only")):
+            if getattr(self, option) is not None and self.action != action:
+                raise ValueError(f"{option} is an option of {action}, not of {self.action}")
+        return self
+
+    def replacer(self) -> Replacer:
+        options = self.model_dump(exclude={"action"}, exclude_none=True)
+        replacer: Replacer = _REPLACERS[self.action](**options)
+        return replacer
+
+
+class PolicyFile(BaseModel):
+    """The content of a policy file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    description: str = ""
+    default: Action = Action(action="tag")
+    actions: Mapping[Phi, Action] = Field(default_factory=dict)
+    keep: frozenset[Phi] = frozenset()
+
+    @field_validator("default")
+    @classmethod
+    def _default_serves_all(cls, action: Action) -> Action:
+        if action.action in _ONLY_FOR:
+            raise ValueError(f"{action.action} serves {_ONLY_FOR[action.action]} only and cannot be the default")
+        return action
+
+    @model_validator(mode="after")
+    def _actions_fit(self) -> PolicyFile:
+        for label, action in self.actions.items():
+            if _ONLY_FOR.get(action.action, label) is not label:
+                raise ValueError(f"actions.{label}: {action.action} serves {_ONLY_FOR[action.action]} only")
+        if both := sorted(self.keep & self.actions.keys()):
+            raise ValueError(f"{', '.join(both)} both under keep and under actions; choose one")
+        return self
+
+    def policy(self) -> Policy:
+        """Return the policy that ``redact`` carries out."""
+        actions = {label: action.replacer() for label, action in self.actions.items()}
+        default = self.default.replacer()
+        digest = _digest(default, actions, self.keep)
+        return Policy(self.name, default, MappingProxyType(actions), self.keep, digest)
+
+
+def load_policy(name_or_path: str | Path) -> Policy:
+    """Return a policy that comes with the package, by name, or one from a TOML file.
+
+    Raises:
+        ConfigError: There is no such policy, or the file is wrong; the message names the file and the key.
+    """
+    return _load(name_or_path).policy()
+
+
+def descriptions() -> dict[str, str]:
+    """Return the policies that come with the package, each with its description."""
+    return {name: _load(name).description for name in BUILTIN}
+
+
+def needs_key(policy: Policy) -> bool:
+    """Whether one of the policy's replacers draws from the key."""
+    return any(getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values()))
+
+
+def check_key(policy: Policy, secret: bytes | None) -> Key:
+    """Return the key to redact with; a policy that draws nothing from it needs no secret.
+
+    Raises:
+        PolicyError: The policy draws from a key and there is no secret.
+        ConfigError: The secret is too short.
+    """
+    if secret is None and needs_key(policy):
+        raise PolicyError(
+            f"policy {policy.name!r} writes surrogates, which need a key; "
+            "set DEID_KEY to the output of `openssl rand -hex 32`, and keep it to get the same surrogates again"
+        )
+    return Key(secret if secret is not None else bytes(32))
+
+
+def _load(name_or_path: str | Path) -> PolicyFile:
+    if name_or_path in BUILTIN:
+        source = resources.files("deid_assets.policies") / "builtin" / f"{name_or_path}.toml"
+        return _parsed(source.read_text("utf-8"), f"policy {name_or_path}")
+    path = Path(name_or_path)
+    try:
+        return _parsed(path.read_text("utf-8"), str(path))
+    except OSError:
+        raise ConfigError(
+            f"there is no policy {str(name_or_path)!r}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+
+
+def _parsed(source: str, where: str) -> PolicyFile:
+    try:
+        return PolicyFile.model_validate(tomllib.loads(source))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"] if part != "[key]") or "file"
+        raise ConfigError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[Phi]) -> str:
+    content = {
+        "revision": REVISION,
+        "default": _described(default),
+        "actions": {label: _described(replacer) for label, replacer in sorted(actions.items())},
+        "keep": sorted(keep),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _described(replacer: Replacer) -> dict[str, Any]:
+    options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
+    # Surrogates come from Faker's lists, which change with its version.
+    words = {"faker": metadata.version("faker")} if getattr(replacer, "keyed", False) else {}
+    return {"action": type(replacer).__name__, **options, **words}

@@ -1,0 +1,99 @@
+"""The parts of Safe Harbor that look at the value: years, postal areas and states. 45 CFR 164.514(b)(2)(i)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from deid_assets.core.redact import Context
+from deid_assets.core.span import Span
+from deid_assets.policies.date_reading import read
+from deid_assets.policies.drawing import fold, listed
+from deid_assets.policies.tags import Tag
+
+LOW_POPULATION_2010 = frozenset(listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
+"""Three-digit areas of 20,000 people or fewer, 2010 Census, as listed in HHS (2012), Guidance on De-identification."""
+
+LOW_POPULATION_2020 = frozenset(listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893"))
+"""The same summed from the 2020 Census' ZIP code tabulation areas; 202 to 205 are government offices."""
+
+_LOW_POPULATION = LOW_POPULATION_2010 | LOW_POPULATION_2020
+_ZIP = re.compile(r"\s*([0-9]{3})[0-9]{2}(?:[-\s]?[0-9]{4})?\s*")
+_FOUR_DIGITS = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
+_STATES = frozenset(
+    listed(
+        "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,district of columbia,"
+        "florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,louisiana,maine,maryland,"
+        "massachusetts,michigan,minnesota,mississippi,missouri,montana,nebraska,nevada,new hampshire,"
+        "new jersey,new mexico,new york,north carolina,north dakota,ohio,oklahoma,oregon,pennsylvania,"
+        "puerto rico,rhode island,south carolina,south dakota,tennessee,texas,utah,vermont,virginia,"
+        "washington,west virginia,wisconsin,wyoming",
+        ",",
+    )
+)
+_STATE_CODES = frozenset(
+    listed(
+        "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
+        "NY NC ND OH OK OR PA PR RI SC SD TN TX UT VT VA WA WV WI WY"
+    )
+)
+
+
+def _oldest_year() -> int:
+    return datetime.now(tz=UTC).year - 89
+
+
+@dataclass(frozen=True, slots=True)
+class YearOnly:
+    """The year of a date, or the tag where no single year can be read.
+
+    A year in which someone over 89 may have been born gets the tag, whether or not the date is a birth.
+
+    Args:
+        oldest_year: First year that is written out; without it, 89 years before the policy is loaded.
+    """
+
+    oldest_year: int = field(default_factory=_oldest_year)
+    may_keep: ClassVar[bool] = True
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        year = _year(text, context.note.lang)
+        if year is None or year < self.oldest_year:
+            return Tag()(text, span, context)
+        return str(year)
+
+
+@dataclass(frozen=True, slots=True)
+class Zip3:
+    """The first three digits of a US code, ``021XX``; ``000XX`` for areas with 20,000 people or fewer.
+
+    Only notes in English are taken to hold US codes; other codes get the tag.
+    """
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        found = _ZIP.fullmatch(text)
+        if found is None or context.note.lang != "en":
+            return Tag()(text, span, context)
+        return "000XX" if found[1] in _LOW_POPULATION else f"{found[1]}XX"
+
+
+@dataclass(frozen=True, slots=True)
+class UsState:
+    """Keeps a state of the US, the District of Columbia or Puerto Rico, by name or code; tags any other region."""
+
+    may_keep: ClassVar[bool] = True
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        is_state = fold(text) in _STATES or text.strip(" .") in _STATE_CODES
+        return text if is_state else Tag()(text, span, context)
+
+
+def _year(text: str, lang: str | None) -> int | None:
+    # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a range has two.
+    four_digits = set(_FOUR_DIGITS.findall(text))
+    if len(four_digits) == 1:
+        return int(four_digits.pop())
+    written = read(text, lang) if not four_digits else None
+    return written.year if written is not None else None
