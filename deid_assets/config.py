@@ -9,13 +9,15 @@ import secrets
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
-from deid_assets.core.phi import Phi
+from deid_assets.core.label_maps import label_map
+from deid_assets.core.phi import profile
+from deid_assets.core.resolve import POLICIES
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -25,24 +27,20 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _default_recall() -> Mapping[Phi | Literal["ALL"], float]:
-    return {"ALL": 0.9}
-
-
 class Gates(_Frozen):
     """The limits that stop a batch.
 
     Args:
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
-        recall: Smallest recall per category where gold exists, as covered characters of the category, label
-            ignored. ``ALL`` is every category together.
-        min_gold_characters: A category with less gold than this in a batch is reported, not gated.
+        recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
+            every label together.
+        min_gold_characters: A label with less gold than this in a batch is reported, not gated.
     """
 
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
-    recall: Mapping[Phi | Literal["ALL"], Share] = Field(default_factory=_default_recall)
+    recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
     min_gold_characters: int = Field(default=200, ge=1)
 
 
@@ -56,6 +54,7 @@ class Settings(_Frozen):
         policies: Redaction policies that are materialized, by name or path of a policy file.
         release_policy: The one of ``policies`` that is released.
         languages: ISO 639-1 codes that notes may have.
+        profile: Which categories count as PHI in scores and gates, and under which labels.
         labels: Label map of the gold annotations that arrive with notes.
         redact_gold: Also redact what people annotated and no detector found.
         detectors: Keyword options per detector.
@@ -72,6 +71,7 @@ class Settings(_Frozen):
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2}$")], ...] = (
         "en", "es", "it", "fr", "de", "nl", "sv", "fi",
     )  # fmt: skip
+    profile: str = "safe_harbor"
     labels: str = "phi"
     redact_gold: bool = True
     detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
@@ -99,10 +99,7 @@ class Settings(_Frozen):
             settings = cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError(_first_fault(path, error)) from None
-        if settings.release_policy not in settings.policies:
-            raise ConfigError(
-                f"{path or 'settings'}: release_policy {settings.release_policy!r} is not in policies; add it there"
-            )
+        _check_names(path, settings)
         return settings
 
     @property
@@ -114,6 +111,16 @@ class Settings(_Frozen):
     def store(self) -> Path:
         """Root of the Parquet files and receipts."""
         return self.home / "store"
+
+    @property
+    def dagster_home(self) -> Path:
+        """The Dagster instance's folder: ``DAGSTER_HOME`` if set, else under ``home``."""
+        return Path(os.environ.get("DAGSTER_HOME") or self.home / "dagster").absolute()
+
+    @property
+    def released(self) -> Path:
+        """Folder of the released corpora, one per batch."""
+        return self.home / "released"
 
     @property
     def reports(self) -> Path:
@@ -157,6 +164,28 @@ class Settings(_Frozen):
         """Return a short digest of the named settings, for code versions."""
         values = self.model_dump(mode="json", include=set(names))
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+    def digest_of_detector(self, name: str) -> str:
+        """Return a short digest of one detector's options."""
+        return hashlib.sha256(json.dumps(self.detectors.get(name, {}), sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def _check_names(path: Path | None, settings: Settings) -> None:
+    """Refuse a name that nothing answers to: a gate on a label that never occurs would never close."""
+    where = path or "settings"
+    label_map(settings.labels)
+    labels = {"ALL", *profile(settings.profile).labels.values()}
+    if unknown := sorted(settings.gates.recall.keys() - labels):
+        raise ConfigError(
+            f"{where}: gates.recall.{unknown[0]}: not a label of profile {settings.profile!r}; "
+            f"choose of {', '.join(sorted(labels))}"
+        )
+    if settings.resolve not in POLICIES:
+        raise ConfigError(f"{where}: resolve {settings.resolve!r}; choose one of {', '.join(POLICIES)}")
+    if settings.release_policy not in settings.policies:
+        raise ConfigError(
+            f"{where}: release_policy {settings.release_policy!r} is not in policies; add it there"
+        )
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

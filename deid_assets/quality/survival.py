@@ -101,10 +101,7 @@ def survivors(audits: Iterable[Audit], *, limit: int = 0, blocking: bool = True)
         Counts ``notes``, ``values`` sought, ``survivors``, ``notes_with_survivors``, ``lower_case``, ``name_parts``.
     """
     rows = list(audits)
-    values: dict[tuple[bool, str], _Values] = defaultdict(_Values)
-    for audit in rows:
-        for span in audit.gold:
-            values[_patient(audit.note)].add(audit.note.text[span.start : span.end], span.label)
+    values = _values_by_patient(rows)
     counts: Counter[str] = Counter(survivors=0, notes_with_survivors=0, lower_case=0, name_parts=0)
     for audit in rows:
         found = _found(audit, values[_patient(audit.note)])
@@ -117,6 +114,22 @@ def survivors(audits: Iterable[Audit], *, limit: int = 0, blocking: bool = True)
         counts={"notes": len(rows), "values": sum(map(len, values.values())), **counts},
         description="No known identifier is readable outside the replacements",
     )
+
+
+def survivors_by_note(audits: Iterable[Audit]) -> dict[str, int]:
+    """Return, per note id, how many known identifiers are left in its kept text; see ``survivors``."""
+    rows = list(audits)
+    values = _values_by_patient(rows)
+    return {audit.note.note_id: _found(audit, values[_patient(audit.note)])["survivors"] for audit in rows}
+
+
+def _values_by_patient(audits: Iterable[Audit]) -> dict[tuple[bool, str], _Values]:
+    values: dict[tuple[bool, str], _Values] = defaultdict(_Values)
+    for audit in audits:
+        known = values[_patient(audit.note)]
+        for span in audit.gold:
+            known.add(audit.note.text[span.start : span.end], span.label)
+    return values
 
 
 def echoes(pairs: Iterable[tuple[Note, Redacted]], *, limit: int = 0, blocking: bool = False) -> Verdict:

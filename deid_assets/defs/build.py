@@ -1,0 +1,223 @@
+"""The asset graph of one installation: a fixed trunk, and a family of assets for each installed detector."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import dagster as dg
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.core.redact import Policy
+from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring
+from deid_assets.defs.audit import OWNERS, audited_asset
+from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.plugins import Plugin, available
+from deid_assets.policies import load_policy
+from deid_assets.store import frames
+from deid_resources.corpus import CorpusResource
+
+VERSION = deid_assets.__version__
+
+
+landing = dg.AssetSpec(
+    "landing",
+    group_name="intake",
+    kinds={"folder"},
+    owners=OWNERS,
+    description="Folder where new files are dropped. The landing sensor makes a batch of each.",
+)
+
+
+def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | None = None) -> dg.Definitions:
+    """Return the assets, checks, jobs, sensor and schedule of an installation.
+
+    Args:
+        settings: Names the line-up and the policies.
+        plugins: Installed detectors; found by entry point when not given.
+
+    Raises:
+        ConfigError: The settings name a policy that does not exist.
+    """
+    plugins = available() if plugins is None else plugins
+    usable = [name for name, plugin in plugins.items() if not plugin.fault]
+    policies = {policy.name: policy for policy in map(load_policy, settings.policies)}
+    return dg.Definitions(
+        assets=[
+            landing,
+            *trunk(settings, policies[settings.release_policy], usable),
+            *(redacted_notes(settings, policy) for policy in policies.values()),
+            *(asset for name in usable for asset in detector_family(settings, plugins[name])),
+            *(broken(plugin) for plugin in plugins.values() if plugin.fault),
+        ],
+        jobs=jobs(usable),
+        sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
+        schedules=[nightly_schedule],
+        resources={"corpus": CorpusResource()},
+        executor=dg.in_process_executor,
+    )
+
+
+def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinition]:
+    """Return the assets of one detector; in the UI they are a group of their own."""
+    name, group = plugin.name, f"detector_{plugin.name}"
+    role = "line-up" if name in settings.line_up else "shadow"
+    tags = {"deid/detector": name, "deid/role": role}
+    about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
+    return [
+        audited_asset(
+            partial(detection.make_spans, detector=name),
+            key=f"spans/{name}",
+            checks=detection.CHECKS,
+            deps=[ingest.RAW_NOTES],
+            code_version=f"{plugin.code_version}+{settings.digest_of_detector(name)}",
+            group=group,
+            description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
+            kinds=set(plugin.keywords[:2]) | {"parquet"},
+            schema=frames.SPANS,
+            tags=tags,
+            metadata=about,
+        ),
+        audited_asset(
+            lambda _, corpus: scoring.make_scorecard(corpus, detector=name),
+            key=f"scorecard/{name}",
+            checks=scoring.SCORECARD_CHECKS,
+            deps=[ingest.GOLD, f"spans/{name}"],
+            code_version=f"{VERSION}+{settings.digest('profile')}",
+            group=group,
+            description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
+            kinds={"report"},
+            schema=scores.SCORES,
+            partitioned=False,
+            tags=tags,
+        ),
+    ]
+
+
+def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
+    """Return the asset of one redaction policy."""
+    role = "released" if policy.name == settings.release_policy else "not released"
+    return audited_asset(
+        partial(redaction.make_redacted_notes, policy=policy),
+        key=f"redacted_notes/{policy.name}",
+        checks=redaction.CHECKS,
+        deps=[ingest.RAW_NOTES, ingest.GOLD, merging.MERGED],
+        code_version=f"{VERSION}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}",
+        group="redaction",
+        description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
+        kinds={"parquet", "restricted"},
+        schema=redaction.NOTES,
+        tags={"deid/policy": policy.name},
+        metadata={"policy_digest": policy.digest},
+    )
+
+
+def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
+    """Return the assets that every installation has."""
+    redacted = f"redacted_notes/{policy.name}"
+    line_up = [f"spans/{name}" for name in settings.line_up]
+    gates = settings.digest("gates")
+
+    return [
+        audited_asset(
+            ingest.make_raw_notes,
+            key=ingest.RAW_NOTES,
+            checks=ingest.RAW_NOTES_CHECKS,
+            deps=["landing"],
+            code_version=f"{VERSION}+{settings.digest('languages', 'labels')}+{gates}",
+            group="intake",
+            description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
+            kinds={"parquet", "restricted"},
+            schema=frames.NOTES,
+            automatic=False,  # the landing sensor starts it
+        ),
+        audited_asset(
+            ingest.make_gold_annotations,
+            key=ingest.GOLD,
+            checks=ingest.GOLD_CHECKS,
+            deps=[ingest.RAW_NOTES],
+            code_version=f"{VERSION}+{settings.digest('labels')}",
+            group="intake",
+            description="Annotations by people that came with the notes; empty where there are none.",
+            kinds={"parquet", "gold"},
+            schema=frames.SPANS,
+        ),
+        audited_asset(
+            merging.make_merged_spans,
+            key=merging.MERGED,
+            checks=merging.CHECKS,
+            deps=[ingest.RAW_NOTES, ingest.GOLD, *line_up],
+            code_version=f"{VERSION}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}",
+            group="redaction",
+            description=f"Spans of the line-up ({', '.join(settings.line_up)}) resolved by `{settings.resolve}`, "
+            "then swept once more over the masked text.",
+            kinds={"parquet"},
+            schema=frames.SPANS,
+        ),
+        audited_asset(
+            partial(redaction.make_quarantine, policy=policy.name),
+            key=redaction.QUARANTINE,
+            checks=redaction.QUARANTINE_CHECKS,
+            deps=[ingest.RAW_NOTES, merging.MERGED, redacted],
+            code_version=VERSION,
+            group="release",
+            description="Notes that are not released, each with the stage and the reason. Ids only.",
+            kinds={"parquet"},
+            schema=frames.FAILED,
+        ),
+        audited_asset(
+            partial(release.make_released_corpus, policy=policy),
+            key=release.RELEASED,
+            checks=release.CHECKS,
+            deps=[ingest.RAW_NOTES, redacted, redaction.QUARANTINE],
+            code_version=f"{VERSION}+{policy.digest[:12]}",
+            group="release",
+            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
+            "raw notes holds.",
+            kinds={"parquet", "json", "published"},
+            schema=release.NOTES,
+        ),
+        audited_asset(
+            partial(
+                evidence.make_release_report, policy=policy, detectors=detectors, descriptions_of=check_descriptions()
+            ),
+            key=evidence.REPORT,
+            checks=evidence.CHECKS,
+            deps=[release.RELEASED],
+            code_version=VERSION,
+            group="release",
+            description="One page of evidence for whoever signs the release.",
+            kinds={"report", "html"},
+            schema=evidence.CHECK_ROWS,
+        ),
+        audited_asset(
+            lambda _, corpus: scoring.make_leaderboard(corpus, detectors=tuple(detectors)),
+            key=scoring.LEADERBOARD,
+            checks=scoring.LEADERBOARD_CHECKS,
+            deps=[f"scorecard/{name}" for name in detectors],
+            code_version=VERSION,
+            group="scores",
+            description="All detectors side by side, the one that hides most first, with 95 % intervals.",
+            kinds={"report"},
+            schema=scores.SCORES,
+            partitioned=False,
+        ),
+    ]
+
+
+def broken(plugin: Plugin) -> dg.AssetSpec:
+    """Return a placeholder for a plugin that cannot be loaded, so that it is seen and hides no other."""
+    return dg.AssetSpec(
+        dg.AssetKey(["spans", plugin.name.lower().replace("-", "_")]),
+        group_name="broken_plugins",
+        description=f"Not usable: {plugin.fault}",
+        metadata={"plugin": f"{plugin.distribution} {plugin.version}", "fault": plugin.fault},
+    )
+
+
+def check_descriptions() -> dict[str, str]:
+    """Return every check's description by name, for reports."""
+    groups = (
+        ingest.RAW_NOTES_CHECKS, ingest.GOLD_CHECKS, detection.CHECKS, merging.CHECKS, redaction.CHECKS,
+        redaction.QUARANTINE_CHECKS, release.CHECKS,
+    )  # fmt: skip
+    return {check.name: check.description for group in groups for check in group}

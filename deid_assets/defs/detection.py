@@ -1,0 +1,63 @@
+"""spans/<detector>: one detector's opinion on every note, kept apart from all others."""
+
+from deid_assets.core.detector import Failed
+from deid_assets.core.note import Note
+from deid_assets.core.pipeline import Outcome, by_note
+from deid_assets.core.span import SpanSet
+from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.display import label_counts, show_labels
+from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.store.frames import failed_from_table, failed_to_table, notes_from_table, spans_from_tables, spans_to_tables
+from deid_assets.defs.records import record_spans
+from deid_resources.corpus import Corpus
+
+CHECKS = (
+    *checks_of(contracts.span_sets()),
+    *checks_of(contracts.spans(sources=())),
+    Check("answered", "The detector gave an answer for enough notes; the others go to quarantine."),
+)
+
+
+def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
+    """Run a detector on a batch. A note that it raises on is listed as failed, never as empty."""
+    notes = read_notes_of(batch, corpus)
+    outcomes = corpus.detectors.detect(detector, notes, stage=f"spans/{detector}")
+    found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    note_table, span_table = spans_to_tables(found)
+    return Draft(
+        tables={"spans": span_table, "notes": note_table, "failed": failed_to_table(failed)},
+        sources=[corpus.files.receipt(RAW_NOTES, batch)],
+        verdicts=[
+            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, found)),
+            *expectations.run(contracts.spans(sources=[detector]), frames.spans_frame(notes, found)),
+            _answered(len(outcomes), len(failed), corpus.settings.gates.quarantined),
+        ],
+        counts={"annotated_notes": len(found), "failed": len(failed), "spans": span_table.num_rows},
+        metadata=show_labels(label_counts(found), title=f"Spans of {detector}"),
+        publish=lambda receipt: record_spans(corpus, batch, detector, found),
+    )
+
+
+def read_notes_of(batch: str, corpus: Corpus) -> list[Note]:
+    """Return the notes of a batch."""
+    return notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
+
+
+def read_outcomes(asset: str, batch: str, corpus: Corpus) -> dict[str, Outcome]:
+    """Return a stored run by note id: its spans, or why there are none."""
+    files = corpus.files
+    found = spans_from_tables(files.read(asset, batch, "notes"), files.read(asset, batch, "spans"))
+    return by_note([*found, *failed_from_table(files.read(asset, batch, "failed"))])
+
+
+def _answered(notes: int, failed: int, limit: float) -> Verdict:
+    share = failed / notes if notes else 0.0
+    return Verdict(
+        "answered",
+        passed=share <= limit,
+        blocking=True,
+        counts={"notes": notes, "failed": failed, "share": round(share, 4), "limit": limit},
+        description="Notes without an answer go to quarantine.",
+    )

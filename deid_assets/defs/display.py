@@ -1,0 +1,46 @@
+"""What assets show in the Dagster UI: counts as tables and plots, never text from notes."""
+
+import base64
+from collections.abc import Iterable, Mapping
+
+import dagster as dg
+
+from deid_assets.core.counts import Evaluation
+from deid_assets.core.span import SpanSet
+from deid_assets.reports import plots, tables
+
+
+def label_counts(span_sets: Iterable[SpanSet]) -> dict[str, int]:
+    """Return spans per category, the categories in alphabetical order."""
+    counts: dict[str, int] = {}
+    for spans in span_sets:
+        for span in spans:
+            counts[span.label.value] = counts.get(span.label.value, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def show_labels(counts: Mapping[str, int], *, title: str) -> dict[str, dg.MetadataValue]:
+    """Return a label distribution as a table and a plot."""
+    return {
+        "labels": dg.MetadataValue.md(tables.labels_md(counts)),
+        "plot": show_png(plots.labels_png(counts, title=title), title=title),
+    }
+
+
+def show_counts(counts: Mapping[str, int]) -> dg.MetadataValue:
+    """Return small counts, such as faults by kind, as a table."""
+    rows = [f"| {name} | {count:,} |" for name, count in sorted(counts.items())]
+    return dg.MetadataValue.md("\n".join(["| Kind | Notes |", "| :-- | --: |", *rows]))
+
+
+def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataValue]:
+    """Return scores per category as a table and a plot with intervals."""
+    return {
+        "scores": dg.MetadataValue.md(tables.scores_md(evaluation)),
+        "plot": show_png(plots.recall_png(evaluation, title=title), title=title),
+    }
+
+
+def show_png(png: bytes, *, title: str) -> dg.MetadataValue:
+    """Return an image inside Markdown, which is how the UI shows one."""
+    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})")

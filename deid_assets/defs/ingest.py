@@ -1,0 +1,142 @@
+"""raw_notes and gold_annotations: what arrived, read strictly; what cannot be read is set apart, not lost."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from deid_assets.core.detector import Failed
+from deid_assets.core.label_maps import label_map
+from deid_assets.core.note import Note
+from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.display import label_counts, show_counts, show_labels
+from deid_assets.defs.landing import batch_sources
+from deid_assets.formats import Annotated, Fault, read_notes
+from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.quality.duplicates import near_duplicate_share
+from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
+from deid_assets.defs.records import record_notes
+from deid_resources.corpus import Corpus
+
+RAW_NOTES = "raw_notes"
+GOLD = "gold_annotations"
+
+RAW_NOTES_CHECKS = (
+    *checks_of(contracts.raw_notes()),
+    Check("languages_known", "Every note has one of the configured languages.", blocking=False),
+    Check("near_duplicates", "Few notes nearly repeat another."),
+    Check("readable", "Enough of what arrived could be read; a batch without a note fails."),
+)
+GOLD_CHECKS = (
+    *checks_of(contracts.span_sets()),
+    *checks_of(contracts.spans(sources=["gold"]), without=["sources_known"]),
+)
+
+
+def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
+    """Read a batch's files into notes, and list what could not be read."""
+    notes: list[Note] = []
+    failed: list[Failed] = []
+    faults: list[Fault] = []
+    for at, found in _read(batch, corpus):
+        if isinstance(found, Fault):
+            faults.append(found)
+            failed.append(Failed(found.note_id or f"file-{at}-line-{found.line or 0}", RAW_NOTES, found.kind))
+        elif not found.note.text.strip():
+            failed.append(Failed(found.note.note_id, RAW_NOTES, "blank-text"))
+        else:
+            notes.append(found.note)
+    settings = corpus.settings
+    return Draft(
+        tables={"notes": notes_to_table(notes), "failed": failed_to_table(failed), "faults": _faults(faults)},
+        sources=[],
+        verdicts=[
+            *expectations.run(contracts.raw_notes(), frames.notes_frame(notes)),
+            _languages_known(notes, settings.languages),
+            near_duplicate_share(notes, limit=settings.gates.near_duplicates, blocking=True),
+            _readable(len(notes), len(failed), settings.gates.quarantined),
+        ],
+        counts={
+            "notes": len(notes),
+            "withheld": len(failed),
+            "patients": len({note.patient_id for note in notes if note.patient_id}),
+            "characters": sum(len(note.text) for note in notes),
+        },
+        metadata={
+            "languages": show_counts(Counter(note.lang or "unknown" for note in notes)),
+            "faults": show_counts(Counter(failure.error for failure in failed)),
+        },
+        publish=lambda receipt: record_notes(corpus, batch, notes),
+    )
+
+
+def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
+    """Keep the annotations that came with the batch, offsets and labels only."""
+    raw = corpus.files.receipt(RAW_NOTES, batch)
+    notes = notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
+    known = {note.note_id for note in notes}
+    gold = [
+        found.spans
+        for _, found in _read(batch, corpus)
+        if isinstance(found, Annotated) and found.spans is not None and found.note.note_id in known
+    ]
+    note_table, span_table = spans_to_tables(gold)
+    return Draft(
+        tables={"spans": span_table, "notes": note_table},
+        sources=[raw],
+        verdicts=[
+            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, gold)),
+            *expectations.run(contracts.spans(sources=["gold"]), frames.spans_frame(notes, gold)),
+        ],
+        counts={"annotated_notes": len(gold), "spans": span_table.num_rows},
+        metadata=show_labels(label_counts(gold), title="Gold spans"),
+    )
+
+
+def _read(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]:
+    """Yield what the batch's files hold, each with the number of its file; ids are unique over the batch."""
+    seen: set[str] = set()
+    for at, path in enumerate(batch_sources(corpus.settings, batch), start=1):
+        for found in read_notes(path, labels=label_map(corpus.settings.labels)):
+            if isinstance(found, Annotated) and found.note.note_id in seen:
+                reason = "the note id appears in an earlier file of the batch; give each note its own id"
+                yield at, Fault.at(path.name, "duplicate-id", reason, note_id=found.note.note_id)
+                continue
+            if isinstance(found, Annotated):
+                seen.add(found.note.note_id)
+            yield at, found
+
+
+def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:
+    unknown = sum(note.lang not in languages for note in notes)
+    return Verdict(
+        "languages_known",
+        passed=not unknown,
+        blocking=False,
+        counts={"notes": len(notes), "unknown": unknown},
+        description="Notes in other languages are read by the rules that need no language.",
+    )
+
+
+def _readable(kept: int, withheld: int, limit: float) -> Verdict:
+    received = kept + withheld
+    share = withheld / received if received else 1.0
+    return Verdict(
+        "readable",
+        passed=share <= limit and kept > 0,
+        blocking=True,
+        counts={"received": received, "withheld": withheld, "share": round(share, 4), "limit": limit},
+        description="What could not be read goes to quarantine.",
+    )
+
+
+def _faults(faults: Sequence[Fault]) -> pa.Table:
+    """Return the faults with their messages, which name files; the table stays in the restricted zone."""
+    columns = {
+        "file": pa.string(),
+        "line": pa.int64(),
+        "note_id": pa.string(),
+        "kind": pa.string(),
+        "message": pa.string(),
+    }
+    return pa.table({name: pa.array([getattr(fault, name) for fault in faults], kind) for name, kind in columns.items()})

@@ -1,0 +1,77 @@
+"""A Dagster instance that keeps no text: its settings, and the check that they hold."""
+
+import logging
+import os
+from pathlib import Path
+
+from deid_assets.core.errors import ConfigError
+
+DAGSTER_YAML = """\
+# Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors by class only.
+telemetry:
+  enabled: false
+compute_logs:
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
+run_retries:
+  enabled: true
+  max_retries: 1
+  # A failed audit is an answer, not an accident.
+  retry_on_asset_or_op_failure: false
+concurrency:
+  runs:
+    max_concurrent_runs: 2
+  pools:
+    default_limit: 1
+retention:
+  schedule:
+    purge_after_days: 30
+  sensor:
+    purge_after_days:
+      skipped: 2
+      failure: 30
+      success: 30
+code_servers:
+  local_startup_timeout: 120
+"""
+
+ENVIRONMENT = {
+    "DAGSTER_DISABLE_TELEMETRY": "1",
+    "DAGSTER_REDACT_USER_CODE_ERRORS": "1",
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
+"""What has to be set wherever the graph runs; ``make`` and the code location set it."""
+
+
+def write_instance(home: Path) -> Path:
+    """Write ``dagster.yaml`` into the Dagster home unless there is one, and return the home.
+
+    Raises:
+        ConfigError: There is one that lets compute logs or telemetry be written.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / "dagster.yaml"
+    if not path.exists():
+        path.write_text(DAGSTER_YAML)
+    present = path.read_text()
+    if "NoOpComputeLogManager" not in present or "enabled: false" not in present:
+        raise ConfigError(
+            f"{path}: compute logs or telemetry are on, and what a library prints could hold text; "
+            "take over compute_logs and telemetry from a file made by `deid init`"
+        )
+    return home
+
+
+def harden_process() -> None:
+    """Set the environment and the loggers of this process so that errors and libraries tell no text.
+
+    With ``DAGSTER_REDACT_USER_CODE_ERRORS`` Dagster keeps an error's message from its event log and sends the
+    whole of it to the logger ``dagster.redacted_errors`` instead, which is silenced here.
+    """
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
+    redacted.handlers = [logging.NullHandler()]
+    redacted.propagate = False

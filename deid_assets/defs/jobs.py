@@ -1,0 +1,77 @@
+"""Jobs, the landing sensor and the nightly schedule."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from deid_assets.defs.landing import known_batches, take_in
+from deid_assets.defs.partitions import batches
+from deid_resources.corpus import CorpusResource
+
+MAIN_JOB = "main_job"
+NIGHTLY_JOB = "nightly_scorecards"
+
+SCORES = dg.AssetSelection.key_prefixes("scorecard") | dg.AssetSelection.assets("leaderboard")
+"""What sums up over all batches, and so has no partitions."""
+
+main_job = dg.define_asset_job(
+    MAIN_JOB,
+    selection=dg.AssetSelection.all() - SCORES,
+    partitions_def=batches,
+    description="One batch, from raw notes to the released corpus and its report. The landing sensor starts it.",
+)
+
+nightly_job = dg.define_asset_job(
+    NIGHTLY_JOB,
+    selection=SCORES,
+    description="Score cards of every detector over all batches with gold annotations, and the leaderboard.",
+)
+
+nightly_schedule = dg.ScheduleDefinition(
+    name="nightly_scorecards_schedule",
+    job=nightly_job,
+    cron_schedule="30 2 * * *",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+)
+
+
+def detector_job(name: str) -> UnresolvedAssetJobDefinition:
+    """Return the job that runs one detector; a backfill of it over all batches touches nothing else."""
+    return dg.define_asset_job(
+        f"detector__{name}",
+        selection=dg.AssetSelection.assets(dg.AssetKey(["spans", name])),
+        partitions_def=batches,
+        description=f"Detector {name} alone: launch it as a backfill to fill its history.",
+    )
+
+
+@dg.sensor(
+    job=main_job,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
+)
+def landing_sensor(
+    context: dg.SensorEvaluationContext, corpus: CorpusResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Request one run per new batch; a file dropped twice is one batch.
+
+    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing.
+    """
+    settings = corpus.open().settings
+    take_in(settings)
+    registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
+    new = [batch for batch in known_batches(settings) if batch not in registered]
+    if not new:
+        return dg.SkipReason("no new files in the landing folder, or they are still being written")
+    return dg.SensorResult(
+        run_requests=[dg.RunRequest(run_key=batch, partition_key=batch) for batch in new],
+        dynamic_partitions_requests=[batches.build_add_request(new)],
+    )
+
+
+def jobs(detectors: Sequence[str]) -> list[UnresolvedAssetJobDefinition]:
+    """Return every job of an installation."""
+    return [main_job, nightly_job, *(detector_job(name) for name in detectors)]

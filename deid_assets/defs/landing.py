@@ -1,0 +1,84 @@
+"""New files in the landing folder become batches under opaque ids."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from deid_assets.config import Settings
+from deid_assets.defs.partitions import batch_id
+
+SETTLE_S = 5.0
+"""A file that changed less than this long ago may still be being written."""
+
+
+def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
+    """Return what lies in the landing folder and has settled: files, and folders of files, sorted by name.
+
+    A folder is one arrival, so that a batch that belongs together stays together. Names that begin with a dot
+    or end with ``.part`` are left alone.
+    """
+    if not settings.landing.is_dir():
+        return []
+    newest = time.time() - settle_s
+    return sorted(
+        entry
+        for entry in settings.landing.iterdir()
+        if not entry.name.startswith(".")
+        and not entry.name.endswith(".part")
+        and not entry.is_symlink()
+        and all(path.stat().st_mtime <= newest for path in _files(entry))
+        and any(_files(entry))
+    )
+
+
+def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
+    """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
+
+    The same content gives the same id, so a file that is dropped twice makes one batch.
+    """
+    taken = []
+    for arrival in arrivals(settings, settle_s=settle_s):
+        batch = batch_id(hashlib.sha256(path.read_bytes()).hexdigest() for path in _files(arrival))
+        target = batch_folder(settings, batch)
+        if target.exists():
+            # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
+            _remove(arrival)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        staging = target.with_name(f".{batch}")
+        staging.mkdir(mode=0o700, exist_ok=True)
+        arrival.rename(staging / arrival.name)
+        staging.rename(target)
+        taken.append(batch)
+    return taken
+
+
+def batch_folder(settings: Settings, batch: str) -> Path:
+    """Return the restricted folder that holds a batch's files as they arrived."""
+    return settings.store / "restricted" / "landing" / batch
+
+
+def batch_sources(settings: Settings, batch: str) -> list[Path]:
+    """Return the files and folders of a batch, sorted."""
+    folder = batch_folder(settings, batch)
+    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def known_batches(settings: Settings) -> list[str]:
+    """Return every batch that was taken in, sorted."""
+    folder = settings.store / "restricted" / "landing"
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def _files(entry: Path) -> Iterator[Path]:
+    return (path for path in ([entry] if entry.is_file() else sorted(entry.rglob("*"))) if path.is_file())
+
+
+def _remove(arrival: Path) -> None:
+    for path in _files(arrival):
+        path.unlink()
+    if arrival.is_dir():
+        for folder in sorted((path for path in arrival.rglob("*") if path.is_dir()), reverse=True):
+            folder.rmdir()
+        arrival.rmdir()

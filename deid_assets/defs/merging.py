@@ -1,0 +1,133 @@
+"""merged_spans: the line-up's opinions resolved, then swept once more over the masked text."""
+
+from collections.abc import Mapping, Sequence
+
+from deid_assets.config import Gates
+from deid_assets.core.detector import Failed
+from deid_assets.core.note import Note
+from deid_assets.core.phi import profile
+from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
+from deid_assets.core.resolve import LineUp
+from deid_assets.core.score import Counts, Evaluation, Scheme, evaluate_corpus
+from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.display import label_counts, show_labels, show_scores
+from deid_assets.defs.ingest import GOLD, RAW_NOTES
+from deid_assets.defs.scores import scores_to_table
+from deid_assets.policies import load_policy
+from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.quality.text_checks import recall_floor
+from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
+from deid_resources.corpus import Corpus
+
+MERGED = "merged_spans"
+MASK = "tag"
+"""Policy that masks known spans for the second look: its tags are never found again."""
+
+CHECKS = (
+    *checks_of(contracts.span_sets()),
+    *checks_of(contracts.merged(sources=())),
+    Check("recall_floor", "Against gold, where the batch has it, recall is not below the configured floors."),
+)
+
+
+def make_merged_spans(batch: str, corpus: Corpus) -> Draft:
+    """Resolve the line-up's spans, add what a second look finds, and compare with gold where there is any."""
+    settings = corpus.settings
+    notes = read_notes_of(batch, corpus)
+    opinions = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in settings.line_up}
+    outcomes = merge(notes, opinions, corpus)
+    merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    note_table, span_table = spans_to_tables(merged)
+    gold = read_gold(batch, corpus)
+    scores = evaluate_corpus(
+        against(gold, by_note(outcomes)),
+        profile=profile(settings.profile),
+        lengths={note.note_id: len(note.text) for note in notes},
+    )
+    return Draft(
+        tables={
+            "spans": span_table,
+            "notes": note_table,
+            "failed": failed_to_table(failed),
+            "scores": scores_to_table({MERGED: scores} if gold else {}),
+        },
+        sources=[
+            corpus.files.receipt(asset, batch)
+            for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.line_up))
+        ],
+        verdicts=[
+            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, merged)),
+            *expectations.run(contracts.merged(sources=settings.line_up), frames.spans_frame(notes, merged)),
+            recall_gate(scores, settings.gates),
+        ],
+        counts={"annotated_notes": len(merged), "failed": len(failed), "spans": span_table.num_rows},
+        metadata=show_scores(scores, title="Line-up against gold")
+        if gold
+        else show_labels(label_counts(merged), title="Merged spans"),
+    )
+
+
+def merge(
+    notes: Sequence[Note], opinions: Mapping[str, Mapping[str, Outcome]], corpus: Corpus
+) -> list[DisjointSpans | Failed]:
+    """Return the line-up's resolved and swept outcome for each note, in order."""
+    settings = corpus.settings
+    line_up = LineUp(settings.line_up)
+    first = {found.note_id: found for found in resolve_all(notes, opinions, policy=settings.resolve, line_up=line_up)}
+    resolved = {note_id: found for note_id, found in first.items() if isinstance(found, DisjointSpans)}
+    swept = sweep(
+        [note for note in notes if note.note_id in resolved],
+        resolved,
+        lambda masked: line_up_outcomes(masked, corpus, stage=MERGED),
+        load_policy(MASK),
+        key=corpus.key,
+    )
+    return [swept.get(note.note_id, first[note.note_id]) for note in notes]
+
+
+def line_up_outcomes(notes: Sequence[Note], corpus: Corpus, *, stage: str) -> list[Outcome]:
+    """Run the line-up on notes: every member's spans of a note together, or its first failure."""
+    runs = [corpus.detectors.detect(name, notes, stage=stage) for name in corpus.settings.line_up]
+    return [_together(outcomes) for outcomes in zip(*runs, strict=True)]
+
+
+def _together(outcomes: Sequence[Outcome]) -> Outcome:
+    spans = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            return outcome
+        spans += outcome.spans
+        last = outcome
+    return SpanSet(last.note_id, last.digest, tuple(spans))
+
+
+def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:
+    """Check recall, as covered characters, against the floors of the labels that have enough gold."""
+    characters: dict[str, Counts] = {"ALL": scores.characters}
+    characters |= {label: scores.counts(label, Scheme.CHARACTERS) for label in scores.labels}
+    floors = {
+        label: floor
+        for label, floor in gates.recall.items()
+        if characters.get(label, Counts()).gold >= gates.min_gold_characters
+    }
+    return recall_floor(characters, floors)
+
+
+def read_gold(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
+    """Return the gold spans of a batch by note id; notes without annotation are absent."""
+    files = corpus.files
+    found = spans_from_tables(files.read(GOLD, batch, "notes"), files.read(GOLD, batch, "spans"))
+    return {spans.note_id: spans for spans in found}
+
+
+def against(gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]) -> list[tuple[SpanSet, SpanSet]]:
+    """Pair gold with outcomes for scoring; a note without an answer counts as one where nothing was found."""
+    pairs = []
+    for note_id, spans in gold.items():
+        outcome = outcomes.get(note_id)
+        found = outcome if isinstance(outcome, SpanSet) else SpanSet(note_id, spans.digest)
+        pairs.append((spans, found))
+    return pairs

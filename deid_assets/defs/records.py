@@ -1,0 +1,74 @@
+"""What of a materialization enters the text-free database: ids, digests, counts and offsets."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from deid_assets.core.counts import Evaluation
+from deid_assets.core.note import Note
+from deid_assets.core.span import SpanSet
+from deid_assets.plugins import available
+from deid_assets.store import records, tables
+from deid_assets.store.files import Receipt
+from deid_resources.corpus import Corpus
+
+CORPUS = "default"
+"""One installation holds one corpus."""
+
+
+def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
+    """Enter the notes of a batch, without their texts."""
+    with corpus.database.session() as session:
+        records.save_batch(session, batch, corpus=CORPUS)
+        records.save_notes(session, batch, notes)
+        session.commit()
+
+
+def record_spans(corpus: Corpus, batch: str, detector: str, span_sets: Iterable[SpanSet]) -> None:
+    """Enter what a detector found."""
+    plugin = available()[detector]
+    with corpus.database.session() as session:
+        version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
+        records.save_spans(session, batch, version, span_sets)
+        session.commit()
+
+
+def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluation]) -> None:
+    """Enter a detector's scores, batch by batch."""
+    plugin = available()[detector]
+    with corpus.database.session() as session:
+        version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
+        for batch, evaluation in per_batch.items():
+            records.save_evaluation(session, batch, version, evaluation)
+        session.commit()
+
+
+def record_release(corpus: Corpus, batch: str, policy: str, receipt: Receipt) -> None:
+    """Enter a release."""
+    row = tables.ReleaseRow(
+        policy=policy,
+        batch=batch,
+        manifest_digest=receipt.digest,
+        notes=int(receipt.counts["notes"]),
+        quarantined=int(receipt.counts["quarantined"]),
+        created_at=datetime.fromisoformat(receipt.created_at),
+    )
+    with corpus.database.session() as session:
+        records.save_release(session, row)
+        session.commit()
+
+
+def record_run(corpus: Corpus, receipt: Receipt, *, dagster_run_id: str, started: datetime) -> None:
+    """Enter that a partition was made, when and how fast."""
+    row = tables.RunRow(
+        asset=receipt.asset,
+        batch=receipt.batch,
+        dagster_run_id=dagster_run_id,
+        code_version=receipt.code_version,
+        started=started,
+        seconds=(datetime.now(UTC) - started).total_seconds(),
+        notes=int(receipt.counts.get("notes", receipt.counts.get("annotated_notes", 0))),
+        failed=int(receipt.counts.get("withheld", receipt.counts.get("failed", 0))),
+    )
+    with corpus.database.session() as session:
+        records.save_run(session, row)
+        session.commit()

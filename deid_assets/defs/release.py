@@ -1,0 +1,141 @@
+"""released_corpus and release_report: what leaves, with its manifest, and the evidence beside it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import deid_assets
+from deid_assets.core.redact import Policy
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.redaction import QUARANTINE
+from deid_assets.formats.atomic import atomic_file
+from deid_assets.plugins import available
+from deid_assets.quality import Verdict
+from deid_assets.quality.text_checks import complete
+from deid_assets.store.files import Receipt
+from deid_assets.defs.records import record_release
+from deid_resources.corpus import Corpus
+
+RELEASED = "released_corpus"
+
+CHECKS = (
+    Check("provenance", "Every receipt back to the raw notes is signed, current and passed its checks."),
+    Check("complete", "Notes received equal notes released plus notes in quarantine."),
+)
+
+NOTES = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("patient_id", pa.string()),
+        pa.field("lang", pa.string()),
+        pa.field("text", pa.string(), nullable=False),
+    ]
+)
+
+
+def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
+    """Publish a batch's redacted notes under new ids, if the whole chain of receipts holds.
+
+    The stored check rows of Dagster are not asked: anyone who reaches the web server can write them.
+
+    Raises:
+        ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
+    """
+    redacted = f"redacted_notes/{policy.name}"
+    for asset in (redacted, QUARANTINE):
+        corpus.files.verify_chain(asset, batch)
+    sources = [corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE)]
+    notes = corpus.files.read(redacted, batch, "notes")
+    released = pa.table(
+        {
+            "id": [pseudonym(corpus, "note", value) for value in notes.column("note_id").to_pylist()],
+            "patient_id": [pseudonym(corpus, "patient", value) for value in notes.column("patient_id").to_pylist()],
+            "lang": notes.column("lang"),
+            "text": notes.column("text"),
+        },
+        schema=NOTES,
+    )
+    raw = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
+    unread = corpus.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
+    held = corpus.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
+    return Draft(
+        tables={"notes": released},
+        sources=sources,
+        verdicts=[
+            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),  # noqa: FBT003
+            complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
+        ],
+        counts={
+            "policy": policy.name,
+            "policy_digest": policy.digest[:12],
+            "notes": released.num_rows,
+            "quarantined": len(held),
+        },
+        metadata={"folder": str(release_folder(corpus, batch))},
+        publish=lambda receipt: _publish(batch, corpus, policy, released, receipt),
+    )
+
+
+def pseudonym(corpus: Corpus, kind: str, value: str | None) -> str | None:
+    """Return the id under which a note or patient is released: keyed, so the same in every release."""
+    return None if value is None else f"{kind[0]}-{corpus.key.derive('released', kind, value).hex()[:20]}"
+
+
+def release_folder(corpus: Corpus, batch: str) -> Path:
+    """Return the folder with a release's notes and manifest."""
+    return corpus.settings.released / batch
+
+
+def _publish(batch: str, corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
+    """Write the exchange file and its manifest, and enter the release in the text-free store."""
+    folder = release_folder(corpus, batch)
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
+    with atomic_file(folder / "notes.jsonl") as file:
+        file.write(lines)
+    manifest = make_manifest(batch, corpus, policy, receipt, files={"notes.jsonl": hashlib.sha256(lines).hexdigest()})
+    with atomic_file(folder / "manifest.json") as file:
+        file.write((json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
+    record_release(corpus, batch, policy.name, receipt)
+
+
+def make_manifest(
+    batch: str, corpus: Corpus, policy: Policy, receipt: Receipt, *, files: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what a release rests on: files, policy, detectors, verdicts and receipts, signed."""
+    chain = release_chain(receipt, corpus)
+    plugins = available()
+    manifest = {
+        "format": 1,
+        "batch": batch,
+        "software": f"deid-assets {deid_assets.__version__}",
+        "created_at": receipt.created_at,
+        "files": dict(files),
+        "policy": {"name": policy.name, "digest": policy.digest},
+        "line_up": {
+            name: {"version": plugins[name].version, "digest": plugins[name].digest} for name in corpus.settings.line_up
+        },
+        "receipts": {link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain},
+        "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
+        "counts": dict(receipt.counts),
+    }
+    canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    return {**manifest, "signature": corpus.key.derive("manifest", canonical).hex()}
+
+
+def release_chain(receipt: Receipt, corpus: Corpus) -> list[Receipt]:
+    """Return the receipt and all it was made from, each once, the first inputs first."""
+    found: dict[str, Receipt] = {}
+
+    def visit(link: Receipt) -> None:
+        for name in sorted(link.inputs):
+            if name not in found:
+                visit(corpus.files.receipt(*name.rsplit("@", 1)))
+        found[link.name] = link
+
+    visit(receipt)
+    return list(found.values())

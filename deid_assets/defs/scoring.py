@@ -1,0 +1,98 @@
+"""scorecard/<detector> and leaderboard: every detector against gold, over all batches that have it."""
+
+from deid_assets.core.phi import profile
+from deid_assets.core.score import Evaluation, evaluate_corpus
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.display import show_png, show_scores
+from deid_assets.defs.ingest import GOLD
+from deid_assets.defs.merging import against, read_gold
+from deid_assets.defs.scores import scores_from_table, scores_to_table
+from deid_assets.quality import Verdict
+from deid_assets.reports import leaderboard_md, leaderboard_png
+from deid_assets.store.files import ALL
+from deid_assets.defs.records import record_scores
+from deid_resources.corpus import Corpus
+
+LEADERBOARD = "leaderboard"
+
+SCORECARD_CHECKS = (
+    Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
+)
+LEADERBOARD_CHECKS = (
+    Check("same_gold", "All detectors were scored on the same notes, so that the table is fair.", blocking=False),
+)
+
+
+def make_scorecard(corpus: Corpus, *, detector: str) -> Draft:
+    """Score one detector on every batch that has gold and its spans; the counts add up."""
+    asset = f"spans/{detector}"
+    with_gold = gold_batches(corpus)
+    done = scored_batches(corpus, asset)
+    per_batch = {batch: score_batch(batch, corpus, detector) for batch in done}
+    total = sum(per_batch.values(), Evaluation(corpus.settings.profile))
+    return Draft(
+        tables={"scores": scores_to_table(per_batch)},
+        sources=[corpus.files.receipt(name, batch) for batch in done for name in (GOLD, asset)],
+        verdicts=[
+            Verdict(
+                "gold_covered",
+                passed=len(done) == len(with_gold),
+                blocking=False,
+                counts={"batches_with_gold": len(with_gold), "scored": len(done)},
+                description="Batches without this detector's spans are not in its score.",
+            )
+        ],
+        counts={"batches": len(done), "annotated_notes": total.notes.notes},
+        metadata=show_scores(total, title=f"{detector} against gold"),
+        publish=lambda receipt: record_scores(corpus, detector, per_batch),
+    )
+
+
+def gold_batches(corpus: Corpus) -> list[str]:
+    """Return the batches in which people annotated notes."""
+    files = corpus.files
+    return [batch for batch in files.batches(GOLD) if files.receipt(GOLD, batch).counts["annotated_notes"]]
+
+
+def scored_batches(corpus: Corpus, asset: str) -> list[str]:
+    """Return the batches that have both gold and the detector's spans."""
+    present = set(corpus.files.batches(asset))
+    return [batch for batch in gold_batches(corpus) if batch in present]
+
+
+def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
+    """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
+    lengths = {note.note_id: len(note.text) for note in read_notes_of(batch, corpus)}
+    pairs = against(read_gold(batch, corpus), read_outcomes(f"spans/{detector}", batch, corpus))
+    return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
+
+
+def make_leaderboard(corpus: Corpus, *, detectors: tuple[str, ...]) -> Draft:
+    """Put the score cards side by side."""
+    present = [name for name in detectors if corpus.files.find(f"scorecard/{name}", ALL)]
+    totals = {
+        name: sum(
+            scores_from_table(corpus.files.read(f"scorecard/{name}", ALL, "scores")).values(),
+            Evaluation(corpus.settings.profile),
+        )
+        for name in present
+    }
+    sizes = {total.notes for total in totals.values()}
+    title = "Gold spans hidden, with 95 % intervals"
+    return Draft(
+        tables={"scores": scores_to_table(totals)},
+        sources=[corpus.files.receipt(f"scorecard/{name}", ALL) for name in present],
+        verdicts=[
+            Verdict(
+                "same_gold",
+                passed=len({(size.notes, size.chars) for size in sizes}) <= 1,
+                blocking=False,
+                counts={"detectors": len(present)},
+                description="If not, back-fill the detectors that miss batches.",
+            )
+        ],
+        counts={"detectors": len(present)},
+        metadata={"leaderboard": leaderboard_md(totals), "plot": show_png(leaderboard_png(totals, title=title), title=title)},
+    )
+

@@ -1,0 +1,77 @@
+"""What is not up to date, decided by signed receipts and by what this Dagster instance has seen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.defs.ingest import GOLD
+from deid_assets.defs.scoring import scored_batches
+from deid_assets.store.files import ALL, Receipt
+from deid_resources.corpus import Corpus
+
+
+def stale_assets(defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.DagsterInstance) -> list[dg.AssetKey]:
+    """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream first.
+
+    An asset is stale when it has no valid receipt, when its code or an input changed since, when something
+    upstream of it is stale, or when this instance does not know the materialization that the receipt records.
+    """
+    stale: list[dg.AssetKey] = []
+    for spec in _in_order(defs, partitioned=batch != ALL):
+        upstream = {dep.asset_key for dep in spec.deps}
+        if upstream & set(stale) or not _is_current(spec, corpus, batch, instance):
+            stale.append(spec.key)
+    return stale
+
+
+def _is_current(spec: dg.AssetSpec, corpus: Corpus, batch: str, instance: dg.DagsterInstance) -> bool:
+    name = spec.key.to_user_string()
+    try:
+        receipt = corpus.files.find(name, batch)
+        if receipt is None or receipt.code_version != spec.code_version:
+            return False
+        return _current_inputs(name, receipt, corpus) == receipt.inputs and _is_known(spec.key, receipt, instance)
+    except ProvenanceError:
+        return False
+
+
+def _current_inputs(name: str, receipt: Receipt, corpus: Corpus) -> Mapping[str, str]:
+    """Return the digests that the asset would record if it were made now."""
+    names: Sequence[str] = list(receipt.inputs)
+    if name.startswith("scorecard/"):
+        spans = name.replace("scorecard/", "spans/", 1)
+        scored = scored_batches(corpus, spans)
+        names = [f"{asset}@{batch}" for batch in scored for asset in (GOLD, spans)]
+    return {name: corpus.files.receipt(*name.rsplit("@", 1)).digest for name in names}
+
+
+def _is_known(key: dg.AssetKey, receipt: Receipt, instance: dg.DagsterInstance) -> bool:
+    records = instance.fetch_materializations(
+        dg.AssetRecordsFilter(key, asset_partitions=None if receipt.batch == ALL else [receipt.batch]), limit=1
+    ).records
+    materialization = records[0].asset_materialization if records else None
+    return materialization is not None and (materialization.tags or {}).get("dagster/data_version") == receipt.digest
+
+
+def _in_order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSpec]:
+    """Yield the assets that are made here, each after what it depends on."""
+    specs = {
+        spec.key: spec
+        for spec in defs.resolve_all_asset_specs()
+        if spec.code_version and (spec.partitions_def is not None) == partitioned
+    }
+    done: set[dg.AssetKey] = set()
+
+    def visit(spec: dg.AssetSpec) -> Iterator[dg.AssetSpec]:
+        if spec.key in done:
+            return
+        done.add(spec.key)
+        for dep in spec.deps:
+            if dep.asset_key in specs:
+                yield from visit(specs[dep.asset_key])
+        yield spec
+
+    for spec in specs.values():
+        yield from visit(spec)
+

@@ -1,0 +1,83 @@
+"""The table that ``make run`` ends with: what there is, read back from the signed receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.defs.scores import scores_from_table
+from deid_assets.plugins import available
+from deid_assets.store.files import ALL, Receipt
+from deid_resources.corpus import Corpus
+
+
+def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, seconds: float) -> None:
+    """Print notes, spans per detector, checks, quarantine, scores and paths.
+
+    Args:
+        corpus: The installation.
+        assets: Slash paths of every asset of the graph.
+        console: Where to.
+        seconds: How long it took.
+    """
+    files = corpus.files
+    table = Table(title="deid-assets", title_justify="left", show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    raw = _receipts(corpus, "raw_notes")
+    table.add_row("batches", f"{len(raw):,}")
+    table.add_row("notes", f"{_sum(raw, 'notes'):,} read, {_sum(raw, 'withheld'):,} unreadable")
+    detectors = [name for name in available() if files.batches(f"spans/{name}")]
+    for name in detectors:
+        role = "line-up" if name in corpus.settings.line_up else "shadow"
+        table.add_row(f"spans by {name}", f"{_sum(_receipts(corpus, f'spans/{name}'), 'spans'):,} ({role})")
+    released = _receipts(corpus, "released_corpus")
+    table.add_row("released", f"{_sum(released, 'notes'):,} notes under policy {corpus.settings.release_policy}")
+    table.add_row("quarantined", f"{_sum(released, 'quarantined'):,} notes")
+    table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(corpus, asset)]))
+    console.print(table)
+    _show_scores(corpus, detectors, console)
+    console.print(f"redacted corpus   {corpus.settings.released.absolute()}", soft_wrap=True, highlight=False)
+    for report in sorted(corpus.settings.reports.glob("release-*.html")):
+        console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
+    console.print(f"finished in {seconds:.1f} s", highlight=False)
+
+
+def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> None:
+    files, zero = corpus.files, Evaluation(corpus.settings.profile)
+    per_detector = {
+        name: sum(scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")).values(), zero)
+        for name in detectors
+        if files.find(f"scorecard/{name}", ALL)
+    }
+    merged = [
+        scores_from_table(files.read("merged_spans", batch, "scores")).get("merged_spans", zero)
+        for batch in files.batches("merged_spans")
+    ]
+    per_detector["line-up, merged"] = sum(merged, zero)
+    table = Table(title=f"Against gold, profile {corpus.settings.profile}", title_justify="left", pad_edge=False)
+    for heading in ("detector", "gold spans", "strict P", "strict R", "strict F1", "characters covered", "notes clean"):
+        table.add_column(heading, justify="left" if heading == "detector" else "right")
+    for name, found in per_detector.items():
+        strict, notes = found.micro(Scheme.STRICT), found.notes
+        clean = notes.covered / notes.with_phi if notes.with_phi else None
+        ratios = (strict.precision, strict.recall, strict.f1, found.characters.recall, clean)
+        table.add_row(name, f"{strict.gold:,}", *("–" if ratio is None else f"{ratio:.3f}" for ratio in ratios))
+    console.print(table)
+
+
+def _receipts(corpus: Corpus, asset: str) -> list[Receipt]:
+    return [corpus.files.receipt(asset, batch) for batch in corpus.files.batches(asset)]
+
+
+def _sum(receipts: Sequence[Receipt], count: str) -> int:
+    return sum(int(receipt.counts.get(count, 0)) for receipt in receipts)
+
+
+def _checks(receipts: Sequence[Receipt]) -> str:
+    rows = [row for receipt in receipts for row in receipt.verdicts.values()]
+    passed = sum(row["passed"] for row in rows)
+    return f"{passed:,} of {len(rows):,} passed" + ("" if passed == len(rows) else ", the others are warnings")

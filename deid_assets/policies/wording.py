@@ -1,0 +1,35 @@
+"""Policies in words, for people who sign releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Policy, Replacer
+from deid_assets.policies.ages import Age90
+from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.tags import Blackout, Hide, Numbered, Tag
+
+WORDS: Mapping[type, str] = {
+    Tag: "category tag",
+    Numbered: "numbered tag",
+    Hide: "hidden, category too",
+    Blackout: "blacked out",
+    Surrogate: "surrogate",
+    Age90: "ages over 89 pooled, others kept",
+    YearOnly: "year kept",
+    Zip3: "first three digits, where the area is populous",
+    UsState: "US state kept, else tag",
+}
+
+
+def in_words(policy: Policy) -> tuple[dict[str, str], str]:
+    """Return what the policy does with each category it names, and with every other."""
+    named = {label.value: _words(replacer) for label, replacer in policy.actions.items()}
+    kept = {label.value: "kept" for label in policy.keep if label in Phi}
+    return {**named, **kept}, _words(policy.default)
+
+
+def _words(replacer: Replacer) -> str:
+    return WORDS.get(type(replacer), type(replacer).__name__)

@@ -1,0 +1,121 @@
+"""The main job from a shell: what is not up to date is made, and a table says what there is.
+
+``make run`` calls it. The notes are those of the landing folder; where there never were any, a sample is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import DeidError, InputError
+from deid_assets.defs.instance import harden_process, write_instance
+from deid_assets.defs.landing import known_batches, take_in
+from deid_assets.defs.partitions import batches
+from deid_assets.defs.staleness import stale_assets
+from deid_assets.overview import show_overview
+from deid_assets.store.files import ALL
+from deid_assets.synthesis import write_sample
+from deid_resources.corpus import Corpus
+
+SAMPLE_NOTES = 200
+SAMPLE_SEED = 2026
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make what is not up to date and print what there is.
+
+    Returns:
+        0 if all is made, 1 if a batch or asset was stopped, 2 for a wrong setting or argument.
+    """
+    parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart", description=__doc__)
+    parser.add_argument("--notes", type=Path, help="a file or folder of notes to copy into the landing folder first")
+    options = parser.parse_args(arguments)
+    console = Console()
+    harden_process()
+    try:
+        settings = Settings.load()
+        _fill_landing(settings, options.notes, console)
+        return _run(Corpus(settings), console)
+    except DeidError as error:
+        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+        return 2
+
+
+def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:
+    """Copy the given notes, or make the sample if this installation never had any."""
+    settings.landing.mkdir(parents=True, exist_ok=True)
+    if notes is not None:
+        if not notes.exists():
+            raise InputError(f"{notes}: no such file or folder; name one of notes")
+        copy = shutil.copytree if notes.is_dir() else shutil.copy2
+        copy(notes, settings.landing / notes.name)
+    elif not known_batches(settings) and not any(settings.landing.iterdir()):
+        console.print(f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}.")
+        write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
+    # Nobody is still writing: these files were put here by this process or before it was started.
+    take_in(settings, settle_s=0)
+
+
+def _run(corpus: Corpus, console: Console) -> int:
+    # Imported late: the code location reads the settings when it is imported.
+    from deid_assets.definitions import defs  # noqa: PLC0415
+
+    home = write_instance(corpus.settings.dagster_home)
+    started = time.perf_counter()
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        known = known_batches(corpus.settings)
+        instance.add_dynamic_partitions(batches.name or "", known)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            faults = [
+                fault
+                for n, batch in enumerate([*known, ALL], start=1)
+                for fault in _make(defs, corpus, batch, instance, progress, f"{n}/{len(known) + 1}")
+            ]
+    assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
+    show_overview(corpus, assets, console, seconds=time.perf_counter() - started)
+    for fault in faults:
+        console.print(fault, style="red", markup=False, highlight=False)
+    return 1 if faults else 0
+
+
+def _make(
+    defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.DagsterInstance, progress: Progress, place: str
+) -> list[str]:
+    """Make what is stale of one batch in one run and return what stopped it."""
+    stale = stale_assets(defs, corpus, batch, instance)
+    if not stale:
+        progress.console.print(f"[dim]{place}  {batch}: up to date[/]", highlight=False)
+        return []
+    task = progress.add_task(f"{place}  {batch}: making {len(stale)} assets", total=None)
+    job = defs.resolve_job_def("nightly_scorecards" if batch == ALL else "main_job")
+    result = job.execute_in_process(
+        partition_key=None if batch == ALL else batch,
+        asset_selection=stale,
+        instance=instance,
+        run_config=_QUIET,
+        raise_on_error=False,
+    )
+    progress.remove_task(task)
+    made = len(result.get_asset_materialization_events())
+    progress.console.print(f"{place}  {batch}: made {made} of {len(stale)} assets", highlight=False)
+    return [_reason(event) for event in result.all_events if event.is_step_failure]
+
+
+def _reason(event: dg.DagsterEvent) -> str:
+    failure = event.step_failure_data.user_failure_data
+    return (failure.description if failure else None) or f"{event.step_key}: stopped; see the run in the Dagster UI"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
