@@ -157,7 +157,8 @@ def _meta(value: object) -> dict[str, str]:
     if value is None:
         return {}
     fields = _mapping(value, "meta")
-    if not all(isinstance(entry, str) and is_encodable(name + entry) for name, entry in fields.items()):
+    strings = [string for pair in fields.items() for string in pair]
+    if not all(isinstance(string, str) and is_encodable(string) for string in strings):
         raise RecordError("malformed", "meta has a value that is no string; quote it")
     return {name: str(entry) for name, entry in fields.items()}
 

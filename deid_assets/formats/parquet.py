@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
+from deid_assets.formats.annotated import Annotated, Draft, Fault, Problem, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, span_record
 from deid_assets.formats.options import ReadOptions, WriteOptions
@@ -31,8 +31,8 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         number, record = row
         try:
             meta = record.get(columns.meta)
-            if isinstance(meta, list):  # pyarrow gives a map as a list of pairs
-                record[columns.meta] = dict(meta)
+            if isinstance(meta, list) and all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in meta):
+                record[columns.meta] = dict(meta)  # pyarrow gives a map as a list of pairs
             yield draft_of(record, columns, file=source.name, line=number)
         except RecordError as error:
             note_id = record.get(columns.note_id)
@@ -59,24 +59,27 @@ def rows(
     try:
         with pq.ParquetFile(source.path) as file:
             present = file.schema_arrow.names
-            for name in required:
-                if present.count(name) != 1:
-                    reason = f"no single column {name!r}; add it, or name the column that holds it"
-                    yield source.fault("missing-field", reason)
-                    return
+            lacking = [name for name in required if present.count(name) != 1]
+            if lacking:
+                reason = f"no single column {lacking[0]!r}; add it, or name the column that holds it"
+                yield source.fault("missing-field", reason)
+                return
             wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]
-            for batch in file.iter_batches(batch_size=_READ_ROWS, columns=wanted):
-                sizes = _sizes(batch, text)
-                for index in range(batch.num_rows):
-                    number += 1
-                    if sizes and (sizes[index] or 0) > max_bytes:
-                        reason = f"text longer than {max_bytes} bytes; raise max_note_chars"
-                        yield source.fault("too-large", reason, line=number)
-                    else:
-                        yield _row(batch, index, number, source)
+            for number, row in enumerate(_cells(file, wanted, text=text, max_bytes=max_bytes), start=1):
+                yield source.fault(row.kind, row.reason, line=number) if isinstance(row, Problem) else (number, row)
     except (pa.ArrowException, OSError, ValueError):
         reason = f"cannot be read as Parquet after row {number}; export the file again"
         yield source.fault("malformed", reason)
+
+
+def _cells(file: Any, wanted: list[str], *, text: str, max_bytes: int) -> Iterator[dict[str, Any] | Problem]:
+    for batch in file.iter_batches(batch_size=_READ_ROWS, columns=wanted):
+        sizes = _sizes(batch, text)
+        for index in range(batch.num_rows):
+            if sizes and (sizes[index] or 0) > max_bytes:
+                yield Problem("too-large", f"text longer than {max_bytes} bytes; raise max_note_chars")
+            else:
+                yield _row(batch, index)
 
 
 def _sizes(batch: Any, text: str) -> list[int | None]:
@@ -93,12 +96,13 @@ def _sizes(batch: Any, text: str) -> list[int | None]:
     return sizes
 
 
-def _row(batch: Any, index: int, number: int, source: Source) -> tuple[int, dict[str, Any]] | Fault:
+def _row(batch: Any, index: int) -> dict[str, Any] | Problem:
     try:
-        return number, {name: batch.column(name)[index].as_py() for name in batch.schema.names}
+        return {name: batch.column(name)[index].as_py() for name in batch.schema.names}
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start} of a cell is not utf-8; convert the column"
-        return source.fault("undecodable", reason, line=number)
+        return Problem("undecodable", f"byte {error.start} of a cell is not utf-8; convert the column")
+    except (ValueError, ArithmeticError):
+        return Problem("malformed", "a cell has no value in Python; convert the column to strings")
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:

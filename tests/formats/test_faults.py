@@ -1,17 +1,13 @@
 """Every kind of fault: the note is withheld, the fault says where, no message shows text, and the rest is read."""
 
 import json
-import os
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import LabelMap, Phi
-from deid_assets.formats import Annotated, Columns, Fault, ReadOptions, detect_format, read_notes, read_spans
+from deid_assets.formats import read_notes, read_spans
 
 CANARY = "Zebulon-7731"
 TEXT = f"Seen by {CANARY} today."
@@ -198,98 +194,6 @@ def test_a_damaged_parquet_file_is_a_fault_without_its_bytes(damage, tmp_path, f
     assert CANARY not in faults[0].message
 
 
-def xml(text="Ana Lee", tags="", head=""):
-    return f'<?xml version="1.0"?>{head}<deIdi2b2><TEXT>{text}</TEXT><TAGS>{tags}</TAGS></deIdi2b2>'
-
-
-def tag(start="0", end="3", text="Ana", label="PATIENT"):
-    return f'<NAME id="P0" start="{start}" end="{end}" text="{text}" TYPE="{label}"/>'
-
-
-BOMB = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
-XML = [
-    ("entity bomb", xml("&b;", head=BOMB), "unsafe-xml"),
-    ("document type", xml(head="<!DOCTYPE deIdi2b2>"), "unsafe-xml"),
-    ("external entity", xml("&x;", head='<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "unsafe-xml"),
-    ("external document type", xml(head='<!DOCTYPE x SYSTEM "http://example.org/x.dtd">'), "unsafe-xml"),
-    ("undefined entity", xml("&nbsp;"), "malformed"),
-    ("truncated", xml(CANARY)[:-12], "malformed"),
-    ("control character", xml(f"{CANARY}\0"), "malformed"),
-    ("no xml", CANARY, "malformed"),
-    ("no text", f"<a><TAGS>{CANARY}</TAGS></a>", "missing-field"),
-    ("two texts", f"<a><TEXT>{CANARY}</TEXT><TEXT/></a>", "missing-field"),
-    ("element in text", xml(f"<b>{CANARY}</b>"), "missing-field"),
-    ("no end", xml(tags='<NAME start="0" TYPE="PATIENT"/>'), "missing-field"),
-    ("start is a word", xml(tags=tag(start=CANARY)), "offset"),
-    ("out of bounds", xml(tags=tag(end="99")), "offset"),
-    ("other text", xml(tags=tag(text=CANARY)), "text-mismatch"),
-    ("unknown label", xml(tags=tag(label="PERSON")), "unknown-label"),
-    ("unknown encoding", xml().replace("?>", ' encoding="klingon"?>', 1), "undecodable"),
-]
-
-
-@pytest.mark.parametrize(("content", "kind"), [case[1:] for case in XML], ids=[case[0] for case in XML])
-def test_broken_or_unsafe_xml_is_one_fault(content, kind, faults_of):
-    (fault,) = faults_of("n.xml", content)
-    assert (fault.kind, fault.file, fault.note_id) == (kind, "n.xml", "n")
-    assert CANARY not in fault.message
-    assert fault.message.isprintable()
-
-
-def test_undecodable_xml_names_the_byte(faults_of):
-    (fault,) = faults_of("n.xml", xml("ab").encode().replace(b"ab", b"\xff"))
-    assert fault.kind == "undecodable"
-    assert "byte 37 " in fault.message
-
-
-BRAT = [
-    ("T1\tNAME 0 3;4 7\tAna Lee", "discontinuous"),
-    ("T1\tNAME 0 4\tAna", "text-mismatch"),
-    ("T1\tNAME 3 3\t", "offset"),
-    ("T1\tNAME -1 3\tAna", "offset"),
-    ("T1\tNAME 0 30\tAna", "offset"),
-    ("T1\tPERSON 0 3\tAna", "unknown-label"),
-    ("T1\tNAME 0 3", "malformed"),
-    ("T1 NAME 0 3 Ana", "malformed"),
-    ("T1\tNAME 0.0 3\tAna", "malformed"),
-    (f"{CANARY}", "malformed"),
-]
-
-
-@pytest.mark.parametrize(("ann", "kind"), BRAT)
-def test_a_broken_brat_annotation_withholds_its_note(ann, kind, tmp_path):
-    (tmp_path / "n1.txt").write_text("Ana Lee")
-    (tmp_path / "n1.ann").write_text(f"#1\tAnnotatorNotes T1\tsure\nR1\tOf Arg1:T1 Arg2:T1\n{ann}\n")
-    (fault,) = read_notes(tmp_path)
-    assert (fault.kind, fault.file, fault.line, fault.note_id) == (kind, "n1.ann", 3, "n1")
-    assert "Ana" not in fault.message
-    assert CANARY not in fault.message
-
-
-def test_discontinuous_annotations_are_split_when_asked(tmp_path):
-    (tmp_path / "n1.txt").write_bytes(b"Ana\r\nMaria\r\nLee")
-    (tmp_path / "n1.ann").write_bytes(b"T1\tNAME 0 3;12 15\tAna Lee\r\nT2\tNAME 0 10\tAna  Maria\r\n")
-    (annotated,) = read_notes(tmp_path, options=ReadOptions(discontinuous="split"))
-    assert [(span.start, span.end) for span in annotated.spans] == [(0, 3), (0, 10), (12, 15)]
-
-
-def test_brat_files_without_a_partner(tmp_path):
-    (tmp_path / "a.txt").write_text("no annotation")
-    (tmp_path / "b.ann").write_text("T1\tNAME 0 3\tAna")
-    (tmp_path / "C.TXT").write_text("Ana")
-    (tmp_path / "C.ANN").write_text("T1\tNAME 0 3\tAna")
-    upper, plain, orphan = read_notes(tmp_path)
-    assert (upper.note.note_id, len(upper.spans)) == ("C", 1)
-    assert plain == Annotated(plain.note, None)
-    assert (orphan.kind, orphan.file) == ("malformed", "b.ann")
-
-
-def test_undecodable_annotations_withhold_the_note(tmp_path):
-    (tmp_path / "a.txt").write_text("Ana")
-    (tmp_path / "a.ann").write_bytes(b"T1\tNAME 0 3\t\xff")
-    assert [(fault.kind, fault.file) for fault in read_notes(tmp_path)] == [("undecodable", "a.ann")]
-
-
 def test_a_label_ignored_on_purpose_leaves_no_span_and_no_fault(tmp_path):
     (tmp_path / "n.jsonl").write_text(line(spans=[GOOD | {"label": "title"}, GOOD | {"label": "person"}]))
     labels = LabelMap("mine", {"title": None, "person": Phi.NAME})
@@ -320,70 +224,3 @@ def test_a_broken_line_of_a_spans_file_is_a_fault(content, kind, tmp_path):
 def test_an_empty_spans_file_is_a_fault(tmp_path):
     (tmp_path / "s.jsonl").touch()
     assert [fault.kind for fault in read_spans(tmp_path / "s.jsonl")] == ["empty-file"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "options"),
-    [
-        ("offsets", {"offsets": "bytes"}),
-        ("discontinuous", {"discontinuous": "drop"}),
-        ("max_note_chars", {"max_note_chars": 0}),
-        ("encoding", {"encoding": "klingon"}),
-        ("encoding", {"encoding": "hex"}),
-        ("delimiter", {"delimiter": '"'}),
-    ],
-)
-def test_a_wrong_option_is_refused_when_it_is_made(wrong, options):
-    with pytest.raises(ConfigError, match=wrong):
-        ReadOptions(**options)
-
-
-def test_columns_must_differ():
-    with pytest.raises(ConfigError, match="distinct"):
-        Columns(text="id")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le", "cp037"])
-def test_encodings_that_cannot_be_cut_into_lines_are_refused(encoding, tmp_path):
-    (tmp_path / "n.jsonl").write_bytes(line().encode(encoding))
-    with pytest.raises(ConfigError, match="convert the file to utf-8"):
-        list(read_notes(tmp_path / "n.jsonl", options=ReadOptions(encoding=encoding)))
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
-def test_text_in_a_named_encoding_is_read(encoding, tmp_path):
-    (tmp_path / "n.txt").write_bytes("José\r\n".encode(encoding))
-    (annotated,) = read_notes(tmp_path / "n.txt", options=ReadOptions(encoding=encoding))
-    assert annotated.note.text == "José\r\n"
-
-
-def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        read_notes(tmp_path / "none.jsonl")
-    (tmp_path / "a.xml").touch()
-    with pytest.raises(InputError, match="choose one of brat, csv"):
-        read_notes(tmp_path, format="conll")
-    (tmp_path / "a.csv").touch()
-    with pytest.raises(InputError, match="csv or i2b2; name one of brat, csv"):
-        detect_format(tmp_path)
-    with pytest.raises(InputError, match="is none that is known"):
-        detect_format(tmp_path / "a.docx")
-
-
-def test_further_fields_are_kept_as_meta_only_when_named(tmp_path):
-    (tmp_path / "n.csv").write_text("id,text,site,ward\nn1,x,Oslo,7\n")
-    plain, named = (
-        next(read_notes(tmp_path / "n.csv", options=ReadOptions(columns=Columns(into_meta=names))))
-        for names in ((), ("site",))
-    )
-    assert (plain.note.meta, named.note.meta) == ({}, {"site": "Oslo"})
-
-
-def test_meddocan_reads_without_a_fault():
-    corpora = os.environ.get("DEID_CORPORA")
-    if not corpora:
-        pytest.skip("DEID_CORPORA is not set")
-    path = Path(corpora, "annotated", "meddocan", "dev.jsonl")
-    found = list(read_notes(path, labels=LABEL_MAPS["meddocan"]))
-    assert not [entry for entry in found if isinstance(entry, Fault)]
-    assert sum(len(entry.spans) for entry in found) == 5801
