@@ -1,0 +1,111 @@
+"""Corpora of synthetic notes with exact gold spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from random import Random
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.synthesis.draft import NoteDraft
+from deid_assets.synthesis.grammar import load_grammar
+from deid_assets.synthesis.hard_cases import HARD_CASES
+from deid_assets.synthesis.layout import draw_style, laid_out
+from deid_assets.synthesis.patients import SPREAD, Encounter, Patient, World
+from deid_assets.synthesis.text import Text
+
+KINDS = tuple(SPREAD)
+PHI_FREE_RATE = 0.125
+MIN_CHARS, MAX_CHARS = 300, 6000
+MAX_SENTENCES = 5
+"""Hard-case sentences planned for one note at most."""
+
+GUIDELINE = """\
+NAME: names of patients, staff, relatives and others, initials included; no title ("Dr."), suffix ("MD") or "'s".
+  native_label: PATIENT, DOCTOR or RELATIVE.
+DATE: every calendar date, also without a year ("3/14") or a day ("March 2019"); a weekday only as part of a date.
+  Not labelled: a year alone, a weekday alone, a time of day, a duration.
+AGE: every age, as English corpora mark it the number alone ("54", "nineties"), in Spanish with its unit ("54 años").
+STREET: street, number, floor and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each by itself.
+HOSPITAL: hospitals, clinics, practices and care homes by name; not departments. ORGANIZATION: other bodies by name.
+PHONE, FAX: the number with its extension. EMAIL, URL, IP, USERNAME: the whole string.
+NATIONAL_ID: SSN, NHS number, DNI, NIE. HEALTH_PLAN: member numbers and the Spanish NASS. MRN: record numbers, NHC, CIP.
+LICENSE: NPI, DEA, medical licences, collegiate numbers, driving licences. ACCOUNT: account and bank numbers.
+VEHICLE: plates and VIN. DEVICE: serial numbers. ID: encounter, accession and other numbers. PROFESSION: occupations.
+Every occurrence is labelled. Eponyms, scores, measurements, doses, drug names and relations ("wife") are not.
+"""
+"""What is labelled, and how far a span reaches."""
+
+
+def make_corpus(
+    *, lang: str, notes: int, seed: int, kinds: Sequence[str] | None = None
+) -> Iterator[tuple[Note, SpanSet]]:
+    """Return an iterator over notes and their gold spans.
+
+    The same arguments give the same bytes in every process, and a shorter corpus is the start of a longer one.
+
+    Args:
+        lang: A language with a grammar: ``en`` or ``es``.
+        notes: How many; 0 or more.
+        seed: Chooses the hospitals, people and texts.
+        kinds: Note kinds to write, of ``KINDS``; all when not given.
+
+    Raises:
+        InputError: The language or a kind is not known, or ``notes`` is negative.
+    """
+    chosen = tuple(KINDS if kinds is None else dict.fromkeys(kinds))
+    unknown = sorted(set(chosen) - set(KINDS))
+    if unknown or not chosen:
+        raise InputError(f"unknown note kinds {', '.join(unknown) or '(none given)'}; choose of {', '.join(KINDS)}")
+    if notes < 0:
+        raise InputError(f"notes must be 0 or more, got {notes}")
+    world = World(load_grammar(lang), seed)
+    return islice(_notes(world, chosen), notes)
+
+
+def _notes(world: World, kinds: Sequence[str]) -> Iterator[tuple[Note, SpanSet]]:
+    number = count()
+    for index in count():
+        patient, rng = world.patient(index)
+        for encounter in world.encounters(patient, rng, kinds):
+            note_id = f"syn-{world.grammar.lang}-{next(number):06d}"
+            yield _note(world, patient, encounter, rng, note_id)
+
+
+def _note(
+    world: World, patient: Patient, encounter: Encounter, rng: Random, note_id: str
+) -> tuple[Note, DisjointSpans]:
+    """Write a note; one that is too short or too long is written again."""
+    with_phi = rng.random() >= PHI_FREE_RATE
+    while True:
+        text, cases = _written(world, patient, encounter, rng, with_phi=with_phi)
+        if MIN_CHARS <= len(str(text)) <= MAX_CHARS:
+            break
+    meta = {"kind": encounter.kind, "topic": patient.topic, "phi": "yes" if with_phi else "no", "cases": ",".join(cases)}
+    note = Note(note_id, str(text), patient_id=patient.patient_id, lang=world.grammar.lang, meta=meta)
+    return note, DisjointSpans.of(note, text.spans())
+
+
+def _written(
+    world: World, patient: Patient, encounter: Encounter, rng: Random, *, with_phi: bool
+) -> tuple[Text, list[str]]:
+    planned = [case for case in HARD_CASES if rng.random() < case.rate] if with_phi else []
+    if int(encounter.variables["age"]) < 90:
+        planned = [case for case in planned if case.name != "old_age"]
+    rng.shuffle(planned)
+    sentences = [case.name for case in planned if case.distort is None][:MAX_SENTENCES]
+    style = draw_style(rng)
+    draft = NoteDraft(
+        world.grammar, rng, patient.tags, encounter.subjects, encounter.variables, patient.memory, style, sentences
+    )
+    draft.with_phi = with_phi
+    text = draft.write(f"note.{encounter.kind}" if with_phi else f"free.{encounter.kind}")
+    placed = draft.placed
+    for case in planned:
+        if case.distort is not None:
+            distorted = case.distort(text, rng)
+            placed += [case.name] if distorted is not text else []
+            text = distorted
+    return laid_out(text, style), sorted(placed)

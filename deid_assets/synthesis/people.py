@@ -1,0 +1,127 @@
+"""Patients, staff and relatives, and the variables a grammar sees of them.
+
+Names are drawn from the lists of the grammar and from a composer of rarer surnames, not from a public name list:
+a detector that looks names up would otherwise be measured on its own dictionary.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from deid_assets.synthesis.grammar import Grammar
+
+PARTICLE_RATE = 0.10
+WORD_LIKE_RATE = 0.12
+COMPOSED_RATE = 0.20
+HYPHEN_RATE = 0.05
+SPANISH = "es"
+
+Variables = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone with a name; ``second`` is the second Spanish surname, else empty."""
+
+    first: str = field(repr=False)
+    middle: str = field(repr=False)
+    last: str = field(repr=False)
+    second: str = field(repr=False)
+    sex: str
+    role: str
+
+    @property
+    def surnames(self) -> str:
+        """All surnames, as they follow the given name."""
+        return f"{self.last} {self.second}".strip()
+
+
+def ascii_letters(text: str) -> str:
+    """Return the text in lower case with accents stripped and nothing but ASCII letters and digits left."""
+    plain = unicodedata.normalize("NFD", text.lower())
+    return "".join(sign for sign in plain if sign.isascii() and sign.isalnum())
+
+
+def draw_person(grammar: Grammar, rng: Random, *, role: str, sex: str | None = None, word: bool = False) -> Person:
+    """Return a person; a share of the names are words, carry particles or are hyphenated.
+
+    Args:
+        grammar: Source of the names.
+        rng: Source of chance.
+        role: Native label of the name, for example ``DOCTOR``.
+        sex: ``f`` or ``m``; drawn when not given.
+        word: Whether both names must be words, as in "Grant Young".
+    """
+    sex = sex or rng.choice("fm")
+    given = "given.word" if word or rng.random() < WORD_LIKE_RATE else "given"
+    first = rng.choice(grammar.lines(given, sex))
+    middle = rng.choice(grammar.lines("given", sex))
+    last = rng.choice(grammar.lines("surname.word")) if word else draw_surname(grammar, rng)
+    second = draw_surname(grammar, rng) if grammar.lang == SPANISH else ""
+    return Person(first, middle if middle != first else "Lee", last, second, sex, role)
+
+
+def draw_surname(grammar: Grammar, rng: Random) -> str:
+    """Return a surname: common, composed, a word, with a particle, or hyphenated."""
+    share = rng.random()
+    if share < PARTICLE_RATE:
+        return rng.choice(grammar.lines("surname.particle"))
+    if share < PARTICLE_RATE + WORD_LIKE_RATE:
+        return rng.choice(grammar.lines("surname.word"))
+    if share < PARTICLE_RATE + WORD_LIKE_RATE + COMPOSED_RATE:
+        return rng.choice(grammar.lines("surname.head")) + rng.choice(grammar.lines("surname.tail"))
+    surname = rng.choice(grammar.lines("surname"))
+    if rng.random() < HYPHEN_RATE:
+        return f"{surname}-{rng.choice(grammar.lines('surname'))}"
+    return surname
+
+
+def draw_relative(grammar: Grammar, rng: Random, patient: Person, topic: str) -> tuple[Person, str]:
+    """Return a relative and what he or she is to the patient.
+
+    A line of the rule ``relations`` is the word, the sex and the kin: ``child``, ``sibling``, ``spouse``, ``mother``,
+    ``father`` or ``other``. Surnames follow from it: one for the family in English, father's and mother's in Spanish.
+    """
+    relation, sex, kin = rng.choice(grammar.lines("relations", topic, patient.sex)).rsplit(" ", 2)
+    person = draw_person(grammar, rng, role="RELATIVE", sex=sex)
+    last, second = person.last, person.second
+    if grammar.lang == SPANISH:
+        by_father = kin in {"sibling", "father"} or (kin == "child" and patient.sex == "m")
+        last = patient.last if by_father else patient.second if kin == "mother" else last
+        second = patient.second if kin == "sibling" else second
+        second = patient.last if kin == "child" and patient.sex == "f" else second
+    elif kin != "other" and rng.random() < 0.7:
+        last = patient.last
+    return Person(person.first, person.middle, last, second, person.sex, person.role), relation
+
+
+def person_variables(person: Person, grammar: Grammar, rng: Random) -> dict[str, str]:
+    """Return the variables of a person as a subject: parts of the name in their usual forms."""
+    first, last = person.first, person.surnames
+    values = {
+        "role": person.role,
+        "first": first,
+        "middle": person.middle,
+        "last": last,
+        "last1": person.last,
+        "fi": first[0],
+        "mi": person.middle[0],
+        "li": next(sign for sign in person.last if sign.isupper()),
+        "FIRST": first.upper(),
+        "LAST": last.upper(),
+        "LAST1": person.last.upper(),
+        "first_login": ascii_letters(first.split()[0]),
+        "last_login": ascii_letters(person.last),
+        "suffix": rng.choice(grammar.lines("suffix")),
+    }
+    return values | sexed(grammar, person.sex)
+
+
+def sexed(grammar: Grammar, sex: str) -> dict[str, str]:
+    """Return the words that agree with a sex: lines ``name feminine / masculine`` of the rule ``sexed``."""
+    column = 0 if sex == "f" else 1
+    pairs = (line.split(" ", 1) for line in grammar.lines("sexed"))
+    return {name: forms.split("/")[column].strip() for name, forms in pairs}
