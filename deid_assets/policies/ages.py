@@ -15,6 +15,7 @@ POOLED = "90+"
 _NUMBER = re.compile(r"([0-9]+)(?:[.,][0-9]+)?[\s-]*([a-z]*)")
 _STRANGE = re.compile(r"[^\W0-9a-z_]")  # letters and digits that folding does not turn into ASCII
 _LETTERS = re.compile(r"[a-z]+")
+_YEARS_OLD = re.compile(r"(?<![a-z])y\W?o(?![a-z])")  # an "o" elsewhere may be a misread zero
 # Spelled in full, or any sign of one: "90s", "ninety-two", "nonagenarian", "noventa y uno", "neunzig".
 _OVER_89 = re.compile(
     r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert"
@@ -33,7 +34,7 @@ _UNDERSTOOD = _SMALL_UNITS | frozenset(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty twenties thirties "
         "forties fifties sixties seventies eighties teens teenager infant newborn neonate toddler "
-        "adolescent early mid late year years yr yrs yo y o s old aged age in his her their the a an of "
+        "adolescent early mid late year years yr yrs yo y s old aged age in his her their the a an of "
         "and half un una uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce "
         "quince dieciseis diecisiete dieciocho diecinueve veinte veintiun veintiuno veintiuna veintidos "
         "veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve treinta "
@@ -59,6 +60,6 @@ class Age90:
         is_high = any(len(number) > 3 or int(number) >= 90 for number, unit in found if unit not in _SMALL_UNITS)
         if is_high or _OVER_89.search(value):
             return POOLED
-        words = set(_LETTERS.findall(value))
+        words = set(_LETTERS.findall(_YEARS_OLD.sub("yo", value)))
         is_understood = (found or words) and words <= _UNDERSTOOD and not _STRANGE.search(value)
         return text if is_understood else Tag()(text, span, context)

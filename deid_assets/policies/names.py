@@ -17,7 +17,8 @@ _LETTERS = "ABCDEFGHIJKLMNOPRSTVW"
 _PARTICLES = frozenset(
     listed("da das de del della den der di do dos du e i la las le los ten ter van vom von y zu zum")
 )
-_TITLES = frozenset(listed("dr dra drs prof mr mrs ms miss sr sra srta jr md phd rn herr frau"))
+_TITLES = frozenset(listed("dr dra drs prof mr mrs ms miss sr sra srta herr frau"))
+_DEGREES = frozenset(listed("jr sr md phd rn"))
 _SPANISH_TITLES = frozenset(("don", "dona"))  # "Don" is a first name in English
 
 
@@ -52,7 +53,7 @@ def _is_kept(token: str, place: int, count: int, context: Context) -> bool:
     if value in _PARTICLES:
         return place < count - 1 and (place > 0 or (token.islower() and len(token) > 1))
     is_title = value in _TITLES or (value in _SPANISH_TITLES and context.note.lang == "es")
-    return is_title and count > 1
+    return (is_title and place < count - 1) or (value in _DEGREES and place > 0)
 
 
 def _word(token: str, context: Context, attempt: int) -> str:

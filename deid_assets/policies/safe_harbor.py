@@ -50,6 +50,7 @@ class YearOnly:
     """The year of a date, or the tag where no single year can be read.
 
     A year in which someone over 89 may have been born gets the tag, whether or not the date is a birth.
+    Two digits stand for the last such year that is not ahead.
 
     Args:
         oldest_year: First year that is written out; without it, 89 years before the policy is loaded.
@@ -59,10 +60,22 @@ class YearOnly:
     may_keep: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        year = _year(text, context.note.lang)
+        year = self._year(text, context.note.lang)
         if year is None or year < self.oldest_year:
             return Tag()(text, span, context)
         return str(year)
+
+    def _year(self, text: str, lang: str | None) -> int | None:
+        # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a range has two.
+        four_digits = set(_FOUR_DIGITS.findall(text))
+        if len(four_digits) == 1:
+            return int(four_digits.pop())
+        written = read(text, lang) if not four_digits else None
+        if written is None or written.year is None:
+            return None
+        start, end = written.places["y"]
+        is_ahead = written.year > self.oldest_year + 89
+        return written.year - 100 if end - start == 2 and is_ahead else written.year
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +101,3 @@ class UsState:
     def __call__(self, text: str, span: Span, context: Context) -> str:
         is_state = fold(text) in _STATES or text.strip(" .") in _STATE_CODES
         return text if is_state else Tag()(text, span, context)
-
-
-def _year(text: str, lang: str | None) -> int | None:
-    # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a range has two.
-    four_digits = set(_FOUR_DIGITS.findall(text))
-    if len(four_digits) == 1:
-        return int(four_digits.pop())
-    written = read(text, lang) if not four_digits else None
-    return written.year if written is not None else None

@@ -29,7 +29,7 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
     is_first_digit = True
     for char in text:
         if is_mac and char.isalnum():
-            drawn.append(_like(char, _HEX[next(stream) % 16]))
+            drawn.append(_like(text, _HEX[next(stream) % 16]))
         elif char.isdigit():
             low = 1 if is_first_digit and char != "0" else 0
             is_first_digit = False
