@@ -1,0 +1,1 @@
+"""Alembic migrations of the SQL catalogue; ``Database.upgrade`` runs them."""
