@@ -138,11 +138,7 @@ class Evaluation:
                 "evaluate both under one profile"
             )
         cells = {
-            label: {
-                scheme: self.counts(label, scheme) + other.counts(label, scheme)
-                for scheme in Scheme
-                if scheme in self.cells.get(label, {}) or scheme in other.cells.get(label, {})
-            }
+            label: {scheme: self.counts(label, scheme) + other.counts(label, scheme) for scheme in Scheme}
             for label in sorted({*self.cells, *other.cells})
         }
         out_of_scope = {

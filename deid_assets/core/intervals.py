@@ -36,17 +36,13 @@ def size(disjoint: Iterable[Range]) -> int:
 
 def size_of_common(left: Sequence[Range], right: Sequence[Range]) -> int:
     """Return the number of code points that two unions share; both as ``union`` returns them."""
-    total = i = j = 0
-    while i < len(left) and j < len(right):
-        left_start, left_end = left[i]
-        right_start, right_end = right[j]
-        common = min(left_end, right_end) - max(left_start, right_start)
-        if common > 0:
-            total += common
-        if left_end <= right_end:
-            i += 1
-        else:
-            j += 1
+    few, many = sorted((left, right), key=len)
+    total = 0
+    for start, end in few:
+        at = max(0, bisect_right(many, (start, maxsize)) - 1)
+        while at < len(many) and many[at][0] < end:
+            total += max(0, min(end, many[at][1]) - max(start, many[at][0]))
+            at += 1
     return total
 
 

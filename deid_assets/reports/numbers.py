@@ -76,6 +76,6 @@ def ranked(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]
 
 
 def axis_floor(estimates: Iterable[Estimate | None]) -> float:
-    """Return where an axis up to 1 starts so that every interval fits: a multiple of 0.1, at most 0.9."""
+    """Return where an axis up to 1 starts so that every interval fits: a multiple of 0.1, below 1."""
     lowest = min((found.low for found in estimates if found), default=0.0)
-    return min(0.9, int(lowest * 10) / 10)
+    return int(lowest * 10) / 10

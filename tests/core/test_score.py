@@ -286,6 +286,8 @@ class TestInputsThatCannotBeScored:
         {"notes": {"pages": 3}},
         {"characters": None},
         {"out_of_scope": {"CITY": "many"}},
+        {"out_of_scope": {"CITY": -1}},
+        {"notes": {"notes": -1}},
     ],
 )
 def test_a_stored_evaluation_that_was_altered_does_not_load(change):
