@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MARK_WIDTH = 120
 """Width of the small interval drawings, in CSS pixels."""
+MARK_MARGIN = 4
+"""Room for the dot at both ends, in CSS pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def mark(found: Estimate | None, floor: float) -> Mark | None:
         return None
 
     def across(value: float) -> float:
-        return round(2 + (MARK_WIDTH - 4) * (value - floor) / (1 - floor), 1)
+        return round(MARK_MARGIN + (MARK_WIDTH - 2 * MARK_MARGIN) * (value - floor) / (1 - floor), 1)
 
     return Mark(across(found.low), across(found.high), across(found.value))
 
@@ -128,5 +130,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(amount=amount, ratio=ratio, written=written)
-    environment.globals.update(MARK_WIDTH=MARK_WIDTH, UNDEFINED=UNDEFINED, Scheme=Scheme)
+    environment.globals.update(MARK_WIDTH=MARK_WIDTH, MARK_MARGIN=MARK_MARGIN, UNDEFINED=UNDEFINED, Scheme=Scheme)
     return environment

@@ -84,6 +84,7 @@ def test_a_release_without_a_chain_says_so(passing, page_of):
 def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
     page = page_of(release_html(release))
 
+    assert page.text.index("Recall was not measured") < page.text.index("Notes released")
     assert "There is no gold for this batch, so recall was not measured." in page.text
     assert page.tiles["Identifiers hidden"] == ["n/a", "no gold for this batch"]
 
