@@ -149,4 +149,4 @@ def test_the_password_is_not_shown() -> None:
 
 def test_times_need_a_zone() -> None:
     with pytest.raises(ValueError, match="zone"):
-        UtcDateTime().process_bind_param(datetime(2026, 1, 1), None)
+        UtcDateTime().process_bind_param(datetime(2026, 1, 1), None)  # noqa: DTZ001 - the case

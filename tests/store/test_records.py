@@ -138,17 +138,20 @@ def test_runs_come_back_latest_first_and_a_retry_replaces_its_record(session: Se
     assert len(load_runs(session, asset="raw_notes", batch="b-2")) == 1
 
 
+def cells(**strict: Counts) -> dict[str, dict[Scheme, Counts]]:
+    """Cells as scoring makes them: every scheme for every label."""
+    rest = {scheme: Counts(1, 2, 3) for scheme in Scheme}
+    return {label: rest | {Scheme.STRICT: counts} for label, counts in strict.items()}
+
+
 EVALUATION = Evaluation(
     "i2b2",
-    {
-        "NAME": {Scheme.STRICT: Counts(3, 1, 2), Scheme.HIDDEN: Counts(4, 1, 1)},
-        "DATE": {Scheme.STRICT: Counts(0, 0, 0)},
-    },
+    cells(NAME=Counts(3, 1, 2), DATE=Counts(0, 0, 0)),
     Counts(30, 10, 20),
     NoteCounts(4, 3, 2, 1, 3_000_000_000),
     {"ID": 5},
 )
-OTHER = Evaluation("i2b2", {"NAME": {Scheme.STRICT: Counts(1, 1, 1)}}, Counts(1, 2, 3), NoteCounts(1, 1, 1, 0, 9))
+OTHER = Evaluation("i2b2", cells(NAME=Counts(1, 1, 1)), Counts(1, 2, 3), NoteCounts(1, 1, 1, 0, 9))
 
 
 def test_evaluations_add_up_over_batches(session: Session) -> None:
