@@ -167,7 +167,9 @@ class Settings(_Frozen):
 
     def digest_of_detector(self, name: str) -> str:
         """Return a short digest of one detector's options."""
-        return hashlib.sha256(json.dumps(self.detectors.get(name, {}), sort_keys=True, default=str).encode()).hexdigest()[:12]
+        return hashlib.sha256(
+            json.dumps(self.detectors.get(name, {}), sort_keys=True, default=str).encode()
+        ).hexdigest()[:12]
 
 
 def _check_names(path: Path | None, settings: Settings) -> None:
@@ -183,9 +185,7 @@ def _check_names(path: Path | None, settings: Settings) -> None:
     if settings.resolve not in POLICIES:
         raise ConfigError(f"{where}: resolve {settings.resolve!r}; choose one of {', '.join(POLICIES)}")
     if settings.release_policy not in settings.policies:
-        raise ConfigError(
-            f"{where}: release_policy {settings.release_policy!r} is not in policies; add it there"
-        )
+        raise ConfigError(f"{where}: release_policy {settings.release_policy!r} is not in policies; add it there")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> 
         strict, notes = found.micro(Scheme.STRICT), found.notes
         clean = notes.covered / notes.with_phi if notes.with_phi else None
         ratios = (strict.precision, strict.recall, strict.f1, found.characters.recall, clean)
-        table.add_row(name, f"{strict.gold:,}", *("–" if ratio is None else f"{ratio:.3f}" for ratio in ratios))
+        table.add_row(name, f"{strict.gold:,}", *("-" if ratio is None else f"{ratio:.3f}" for ratio in ratios))
     console.print(table)
 
 

@@ -80,7 +80,9 @@ def _run(corpus: Corpus, console: Console) -> int:
             faults = [
                 fault
                 for n, batch in enumerate([*known, ALL], start=1)
-                for fault in _make(defs, corpus, batch, instance, progress, f"{n}/{len(known) + 1}")
+                for fault in _make(
+                    defs, corpus, batch, instance=instance, progress=progress, place=f"{n}/{len(known) + 1}"
+                )
             ]
     assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
     show_overview(corpus, assets, console, seconds=time.perf_counter() - started)
@@ -90,7 +92,7 @@ def _run(corpus: Corpus, console: Console) -> int:
 
 
 def _make(
-    defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.DagsterInstance, progress: Progress, place: str
+    defs: dg.Definitions, corpus: Corpus, batch: str, *, instance: dg.DagsterInstance, progress: Progress, place: str
 ) -> list[str]:
     """Make what is stale of one batch in one run and return what stopped it."""
     stale = stale_assets(defs, corpus, batch, instance)

@@ -5,6 +5,7 @@ run inside the asset, on the tables in memory; a failed one ends the step and no
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -67,26 +68,11 @@ Make = Callable[[str, Corpus], Draft]
 """The body of an asset: batch id and opened installation to what was made."""
 
 
-def audited_asset(
-    make: Make,
-    *,
-    key: str,
-    checks: Sequence[Check],
-    deps: Sequence[str],
-    code_version: str,
-    group: str,
-    description: str,
-    kinds: set[str],
-    schema: pa.Schema,
-    partitioned: bool = True,
-    automatic: bool = True,
-    tags: Mapping[str, str] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> dg.AssetsDefinition:
-    """Return an asset that stores what ``make`` gives, if every blocking check passes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What Dagster has to know of an asset.
 
     Args:
-        make: Body of the asset.
         key: Slash path; also the path in the store.
         checks: Each must be answered; a missing verdict is a failed one.
         deps: Slash paths of the assets it reads.
@@ -100,12 +86,29 @@ def audited_asset(
         tags: More tags.
         metadata: More definition metadata.
     """
-    partitions = batches if partitioned else None
-    asset_key = dg.AssetKey(key.split("/"))
+
+    key: str
+    checks: Sequence[Check]
+    deps: Sequence[str]
+    code_version: str
+    group: str
+    description: str
+    kinds: AbstractSet[str]
+    schema: pa.Schema
+    partitioned: bool = True
+    automatic: bool = True
+    tags: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
+    """Return an asset that stores what ``make`` gives, if every blocking check passes."""
+    partitions = batches if plan.partitioned else None
+    asset_key = dg.AssetKey(plan.key.split("/"))
 
     @dg.asset(
         key=asset_key,
-        deps=[dg.AssetKey(dep.split("/")) for dep in deps],
+        deps=[dg.AssetKey(dep.split("/")) for dep in plan.deps],
         partitions_def=partitions,
         check_specs=[
             dg.AssetCheckSpec(
@@ -115,66 +118,69 @@ def audited_asset(
                 blocking=check.blocking,
                 partitions_def=partitions,
             )
-            for check in checks
+            for check in plan.checks
         ],
         # One run per batch: a run over a range of partitions leaves partitioned check rows planned for ever.
         backfill_policy=None,
-        automation_condition=eager_and_gated if automatic else None,
-        code_version=code_version,
-        group_name=group,
+        automation_condition=eager_and_gated if plan.automatic else None,
+        code_version=plan.code_version,
+        group_name=plan.group,
         owners=OWNERS,
-        description=description,
-        kinds=kinds,
-        tags=dict(tags or {}),
-        metadata={"dagster/column_schema": column_schema(schema), **(metadata or {})},
+        description=plan.description,
+        kinds=set(plan.kinds),
+        tags=dict(plan.tags),
+        metadata={"dagster/column_schema": column_schema(plan.schema), **plan.metadata},
     )
     def asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
-        batch = context.partition_key if partitioned else ALL
+        batch = context.partition_key if plan.partitioned else ALL
         try:
-            yield from _audited(make, checks, key, batch, corpus.open(), code_version=code_version, run_id=context.run_id)
+            yield from _audited(make, plan, batch, corpus.open(), run_id=context.run_id)
         except dg.Failure:
             raise
         except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
-            raise dg.Failure(description=safe_message(error, key, batch), allow_retries=False) from None
+            raise dg.Failure(description=safe_message(error, plan.key, batch), allow_retries=False) from None
 
     return asset
 
 
-def _audited(
-    make: Make, checks: Sequence[Check], key: str, batch: str, corpus: Corpus, *, code_version: str, run_id: str
-) -> Iterator[Any]:
+def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> Iterator[Any]:
     started = datetime.now(UTC)
     draft = make(batch, corpus)
-    verdicts = {verdict.name: verdict for verdict in draft.verdicts}
-    failed = []
-    for check in checks:
-        verdict = verdicts.get(check.name) or Verdict(check.name, False, check.blocking, {"not_evaluated": 1}, "")
+    verdicts = _answers(plan.checks, draft)
+    for check in plan.checks:
         yield dg.AssetCheckResult(
             check_name=check.name,
-            passed=verdict.passed,
+            passed=verdicts[check.name].passed,
             severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-            metadata=dict(verdict.counts),
-            description=verdict.description,
+            metadata=dict(verdicts[check.name].counts),
+            description=verdicts[check.name].description,
         )
-        if check.blocking and not verdict.passed:
-            failed.append(check.name)
+    failed = [check.name for check in plan.checks if check.blocking and not verdicts[check.name].passed]
     if failed:
         raise dg.Failure(
-            description=f"{key}, batch {batch}: not stored, failed {', '.join(failed)}; see the checks' counts",
+            description=f"{plan.key}, batch {batch}: not stored, failed {', '.join(failed)}; see the checks' counts",
             allow_retries=False,
         )
-    receipt = corpus.files.write(key, batch, draft.tables, receipt=_receipt(draft, checks, verdicts, code_version))
+    receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
     if draft.publish:
         draft.publish(receipt)
     record_run(corpus, receipt, dagster_run_id=run_id, started=started)
     yield dg.MaterializeResult(data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt))
 
 
-def _receipt(
-    draft: Draft, checks: Sequence[Check], verdicts: Mapping[str, Verdict], code_version: str
-) -> ReceiptDraft:
+def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:
+    """Return a verdict for every declared check; one without an answer has failed."""
+    given = {verdict.name: verdict for verdict in draft.verdicts}
+    return {
+        check.name: given.get(check.name)
+        or Verdict(check.name, passed=False, blocking=True, counts={"not_evaluated": 1}, description="Not evaluated.")
+        for check in checks
+    }
+
+
+def _receipt(draft: Draft, plan: Plan, verdicts: Mapping[str, Verdict]) -> ReceiptDraft:
     return ReceiptDraft(
-        code_version=code_version,
+        code_version=plan.code_version,
         inputs=inputs_of(draft.sources),
         verdicts={
             check.name: {
@@ -182,8 +188,7 @@ def _receipt(
                 "blocking": check.blocking,
                 "counts": verdicts[check.name].counts,
             }
-            for check in checks
-            if check.name in verdicts
+            for check in plan.checks
         },
         counts=draft.counts,
     )

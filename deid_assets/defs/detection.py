@@ -7,9 +7,15 @@ from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft, checks_of
 from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.quality import Verdict, contracts, expectations, frames
-from deid_assets.store.frames import failed_from_table, failed_to_table, notes_from_table, spans_from_tables, spans_to_tables
 from deid_assets.defs.records import record_spans
+from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.store.frames import (
+    failed_from_table,
+    failed_to_table,
+    notes_from_table,
+    spans_from_tables,
+    spans_to_tables,
+)
 from deid_resources.corpus import Corpus
 
 CHECKS = (
@@ -36,7 +42,7 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
         ],
         counts={"annotated_notes": len(found), "failed": len(failed), "spans": span_table.num_rows},
         metadata=show_labels(label_counts(found), title=f"Spans of {detector}"),
-        publish=lambda receipt: record_spans(corpus, batch, detector, found),
+        publish=lambda _: record_spans(corpus, batch, detector, found),
     )
 
 

@@ -29,8 +29,7 @@ REPORT = "release_report"
 CHECKS = (Check("release_passed", "Every blocking check of the release passed and no note is unaccounted for."),)
 
 LIMITS = (
-    "Detectors miss identifiers of kinds and spellings that they were not made for; recall is measured only where "
-    "people annotated notes.",
+    "Detectors miss kinds and spellings that they were not made for; recall is known only where people annotated.",
     "Intervals assume that spans are found independently of each other; spans of one note are not.",
     "Facts that identify a person without naming one, such as a rare event, are not looked for.",
 )
@@ -61,11 +60,11 @@ def make_release_report(
         tables={"checks": pa.Table.from_pylist(rows, CHECK_ROWS)},
         sources=[corpus.files.receipt(RELEASED, batch)],
         verdicts=[
-            Verdict("release_passed", passed, True, {"checks": len(rows)}, "The page opens with the same answer.")  # noqa: FBT003
+            Verdict("release_passed", passed, True, {"checks": len(rows)}, "The page opens with the same answer.")
         ],
         counts={"received": summary.received, "released": summary.released, "quarantined": summary.held},
         metadata={"report": dg.MetadataValue.path(str(path))},
-        publish=lambda receipt: _write(path, release_html(summary)),
+        publish=lambda _: _write(path, release_html(summary)),
     )
 
 
@@ -95,9 +94,7 @@ def summarize(
         },
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
         line_up=_line_up(corpus, detectors),
-        chain=tuple(
-            Link(link.asset, link.batch, link.digest, link.code_version, link.created_at) for link in chain
-        ),
+        chain=tuple(Link(link.asset, link.batch, link.digest, link.code_version, link.created_at) for link in chain),
         evaluation=scores.get(MERGED),
         gold=f"{scores[MERGED].notes.notes:,} annotated notes of this batch" if MERGED in scores else "",
         limits=LIMITS,
@@ -139,4 +136,3 @@ def _line_up(corpus: Corpus, detectors: Sequence[str]) -> tuple[Component, ...]:
 def _write(path: Path, html: str) -> None:
     with atomic_file(path) as file:
         file.write(html.encode())
-

@@ -2,20 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
 from deid_assets.core.detector import Failed
+from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
+from deid_assets.core.phi import LabelMap
 from deid_assets.defs.audit import Check, Draft, checks_of
 from deid_assets.defs.display import label_counts, show_counts, show_labels
 from deid_assets.defs.landing import batch_sources
+from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.quality import Verdict, contracts, expectations, frames
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
-from deid_assets.defs.records import record_notes
 from deid_resources.corpus import Corpus
 
 RAW_NOTES = "raw_notes"
@@ -66,7 +69,7 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
             "languages": show_counts(Counter(note.lang or "unknown" for note in notes)),
             "faults": show_counts(Counter(failure.error for failure in failed)),
         },
-        publish=lambda receipt: record_notes(corpus, batch, notes),
+        publish=lambda _: record_notes(corpus, batch, notes),
     )
 
 
@@ -97,7 +100,7 @@ def _read(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]
     """Yield what the batch's files hold, each with the number of its file; ids are unique over the batch."""
     seen: set[str] = set()
     for at, path in enumerate(batch_sources(corpus.settings, batch), start=1):
-        for found in read_notes(path, labels=label_map(corpus.settings.labels)):
+        for found in _read_arrival(path, label_map(corpus.settings.labels)):
             if isinstance(found, Annotated) and found.note.note_id in seen:
                 reason = "the note id appears in an earlier file of the batch; give each note its own id"
                 yield at, Fault.at(path.name, "duplicate-id", reason, note_id=found.note.note_id)
@@ -105,6 +108,15 @@ def _read(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]
             if isinstance(found, Annotated):
                 seen.add(found.note.note_id)
             yield at, found
+
+
+def _read_arrival(path: Path, labels: LabelMap) -> Iterator[Annotated | Fault]:
+    """Yield what a file or folder holds; one that is of no known format is one fault."""
+    try:
+        yield from read_notes(path, labels=labels)
+    except InputError:
+        # The message names the path, and a path of a hospital may name a patient.
+        yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
 
 
 def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:
@@ -139,4 +151,6 @@ def _faults(faults: Sequence[Fault]) -> pa.Table:
         "kind": pa.string(),
         "message": pa.string(),
     }
-    return pa.table({name: pa.array([getattr(fault, name) for fault in faults], kind) for name, kind in columns.items()})
+    return pa.table(
+        {name: pa.array([getattr(fault, name) for fault in faults], kind) for name, kind in columns.items()}
+    )

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
@@ -75,3 +76,7 @@ def harden_process() -> None:
     redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
     redacted.handlers = [logging.NullHandler()]
     redacted.propagate = False
+
+
+if __name__ == "__main__":
+    write_instance(Path(sys.argv[1]))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import dagster as dg
-
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from deid_assets.defs.landing import known_batches, take_in
@@ -53,9 +52,7 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
 )
-def landing_sensor(
-    context: dg.SensorEvaluationContext, corpus: CorpusResource
-) -> dg.SensorResult | dg.SkipReason:
+def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
     A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing.

@@ -9,7 +9,7 @@ from deid_assets.core.phi import profile
 from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.score import Counts, Evaluation, Scheme, evaluate_corpus
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.defs.audit import Check, Draft, checks_of
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import label_counts, show_labels, show_scores
@@ -95,7 +95,7 @@ def line_up_outcomes(notes: Sequence[Note], corpus: Corpus, *, stage: str) -> li
 
 
 def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    spans = []
+    spans: list[Span] = []
     for outcome in outcomes:
         if isinstance(outcome, Failed):
             return outcome

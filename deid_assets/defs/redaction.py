@@ -94,9 +94,7 @@ def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
         tables={"failed": failed_to_table(withheld)},
         sources=[corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, MERGED, redacted)],
         verdicts=[
-            complete(
-                [*received, *(failed.note_id for failed in unread)], done, (failed.note_id for failed in withheld)
-            )
+            complete([*received, *(failed.note_id for failed in unread)], done, (failed.note_id for failed in withheld))
         ],
         counts={"received": len(received) + len(unread), "quarantined": len(withheld)},
         metadata={"by_reason": show_counts(Counter(f"{failed.stage}: {failed.error}" for failed in withheld))},
@@ -174,9 +172,7 @@ def _quarantine_share(notes: int, withheld: int, limit: float) -> Verdict:
     )
 
 
-def _audits(
-    pairs: Sequence[tuple[Note, Redacted]], known: Mapping[str, DisjointSpans], policy: Policy
-) -> list[Audit]:
+def _audits(pairs: Sequence[tuple[Note, Redacted]], known: Mapping[str, DisjointSpans], policy: Policy) -> list[Audit]:
     """Return what the survival check needs; values of categories that the policy keeps are not sought."""
     return [
         Audit(
@@ -200,7 +196,11 @@ def _tables(by_id: Mapping[str, Note], done: Sequence[Redacted]) -> dict[str, pa
         for found in done
     ]
     edits = [
-        {"note_id": found.note_id, **{name: getattr(edit, name) for name in EDITS.names[1:-1]}, "label": str(edit.label)}
+        {
+            "note_id": found.note_id,
+            **{name: getattr(edit, name) for name in EDITS.names[1:-1]},
+            "label": str(edit.label),
+        }
         for found in done
         for edit in found.edits
     ]

@@ -12,13 +12,13 @@ import deid_assets
 from deid_assets.core.redact import Policy
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.plugins import available
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
-from deid_assets.defs.records import record_release
 from deid_resources.corpus import Corpus
 
 RELEASED = "released_corpus"
@@ -67,7 +67,7 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy) -> Draft
         tables={"notes": released},
         sources=sources,
         verdicts=[
-            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),  # noqa: FBT003
+            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
             complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
         ],
         counts={

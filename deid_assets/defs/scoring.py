@@ -1,5 +1,7 @@
 """scorecard/<detector> and leaderboard: every detector against gold, over all batches that have it."""
 
+from collections.abc import Sequence
+
 from deid_assets.core.phi import profile
 from deid_assets.core.score import Evaluation, evaluate_corpus
 from deid_assets.defs.audit import Check, Draft
@@ -7,11 +9,11 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.merging import against, read_gold
+from deid_assets.defs.records import record_scores
 from deid_assets.defs.scores import scores_from_table, scores_to_table
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.store.files import ALL
-from deid_assets.defs.records import record_scores
 from deid_resources.corpus import Corpus
 
 LEADERBOARD = "leaderboard"
@@ -24,7 +26,7 @@ LEADERBOARD_CHECKS = (
 )
 
 
-def make_scorecard(corpus: Corpus, *, detector: str) -> Draft:
+def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
     """Score one detector on every batch that has gold and its spans; the counts add up."""
     asset = f"spans/{detector}"
     with_gold = gold_batches(corpus)
@@ -45,7 +47,7 @@ def make_scorecard(corpus: Corpus, *, detector: str) -> Draft:
         ],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata=show_scores(total, title=f"{detector} against gold"),
-        publish=lambda receipt: record_scores(corpus, detector, per_batch),
+        publish=lambda _: record_scores(corpus, detector, per_batch),
     )
 
 
@@ -68,7 +70,7 @@ def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
     return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
 
 
-def make_leaderboard(corpus: Corpus, *, detectors: tuple[str, ...]) -> Draft:
+def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Draft:
     """Put the score cards side by side."""
     present = [name for name in detectors if corpus.files.find(f"scorecard/{name}", ALL)]
     totals = {
@@ -93,6 +95,8 @@ def make_leaderboard(corpus: Corpus, *, detectors: tuple[str, ...]) -> Draft:
             )
         ],
         counts={"detectors": len(present)},
-        metadata={"leaderboard": leaderboard_md(totals), "plot": show_png(leaderboard_png(totals, title=title), title=title)},
+        metadata={
+            "leaderboard": leaderboard_md(totals),
+            "plot": show_png(leaderboard_png(totals, title=title), title=title),
+        },
     )
-

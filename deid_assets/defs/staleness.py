@@ -74,4 +74,3 @@ def _in_order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSp
 
     for spec in specs.values():
         yield from visit(spec)
-

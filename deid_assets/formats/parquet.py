@@ -57,7 +57,7 @@ def rows(
 
     number = 0
     try:
-        with pq.ParquetFile(source.path) as file:
+        with pq.ParquetFile(source.path, page_checksum_verification=True) as file:
             present = file.schema_arrow.names
             lacking = [name for name in required if present.count(name) != 1]
             if lacking:
@@ -178,7 +178,10 @@ def table_writer(path: Path, schema: Any) -> Iterator[RowGroups]:
     """Give a function that adds a record to a Parquet file, which appears whole or not at all."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
 
-    with atomic_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    with (
+        atomic_file(path) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer,
+    ):
         groups = RowGroups(writer, schema)
         yield groups
         groups.flush()

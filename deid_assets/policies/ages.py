@@ -39,7 +39,7 @@ _UNDERSTOOD = _SMALL_UNITS | frozenset(
         "quince dieciseis diecisiete dieciocho diecinueve veinte veintiun veintiuno veintiuna veintidos "
         "veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve treinta "
         "cuarenta cincuenta sesenta setenta ochenta ano anos edad medio media con recien nacido nacida "
-        "adolescente lactante neonato los las el la jahre jahren jahr jahrig jahrige jahriger jahriges alt "
+        "adolescente lactante neonato de los las el la jahre jahren jahr jahrig jahrige jahriger jahriges alt "
         "ans an"
     )
 )

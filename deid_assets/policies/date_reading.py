@@ -28,7 +28,10 @@ _FORMS = (
     r"(?P<a>[0-9]{1,2})\s?(?P<s>[-/.])\s?(?P<b>[0-9]{1,2})\.?",
     _YEAR,
 )
-_BEFORE = r"\s*(?:(?:WEEKDAYS)\.?,?\s+(?:den\s+|the\s+|el\s+)?)?"
+_BEFORE = (
+    r"\s*(?:(?:on|in|el|en|am|im)\s+)?(?:(?:WEEKDAYS)\.?,?\s+)?"
+    r"(?:(?:den|the|el|del|mes\s+de|año|early|mid|late)[\s-]+)*"
+)
 _AFTER = (
     r"(?:(?:,?\s*(?:at\s+|a\s+las\s+|um\s+)?|T)[0-9]{1,2}[:.h][0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)?"
     r"\s*(?:[ap]\.?m\.?|z|h|hrs|uhr)?)?\s*"

@@ -64,7 +64,7 @@ def _word(token: str, context: Context, attempt: int) -> str:
     if len(stem) == 2 and stem.isupper():
         return "".join(_initial(letter, context, attempt) for letter in stem) + ending
     words = vocabulary(context.note.lang)
-    gender = genders().get(value)
+    gender = genders(context.note.lang).get(value)
     pool = words.last if gender is None else words.female if gender == "female" else words.male
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = Draw(context, "name", value, attempt=number).pick(pool)

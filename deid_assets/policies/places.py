@@ -12,6 +12,7 @@ from deid_assets.policies.shapes import reshape
 from deid_assets.policies.vocabulary import vocabulary
 
 _NUMBER = re.compile(r"\d+")
+_ACRONYM_CHARS = 5  # a short name in capitals is an acronym, not a shout
 
 
 def city(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -69,7 +70,8 @@ def profession(text: str, context: Context, attempt: int = 0) -> str | None:
 def _institution(templates: Sequence[str], text: str, context: Context, kind: str, attempt: int) -> str:
     value = fold(text)
     name = last_name(context, kind, value, attempt=attempt)
-    return cased_like(text, Draw(context, f"{kind} form", value).pick(templates).format(name))
+    drawn = Draw(context, f"{kind} form", value).pick(templates).format(name)
+    return drawn if len(text) <= _ACRONYM_CHARS else cased_like(text, drawn)
 
 
 def _one_of(options: Sequence[str], text: str, context: Context, kind: str, attempt: int) -> str | None:

@@ -14,6 +14,12 @@ _HEX = "0123456789ABCDEF"
 _MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}")
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"  # Real Decreto 1553/2005 (ES): the number modulo 23
 _SPANISH_ID = re.compile(r"([XYZxyz]?)[-. ]?((?:\d[. ]?){7,8})[-. ]?([A-Za-z])")
+# Words that name the number are not part of it: "patient ID: 123".
+_LABEL_WORDS = re.compile(
+    r"(?:\b(?:patient|account|acct|medical|record|policy|member|licen[cs]e|number|num|mrn|ssn|npi|nhc|dni|nie|nif|id|no)"
+    r"\b[\s:#.]*)+(?=\S*[0-9])",
+    re.IGNORECASE,
+)
 _SSN = re.compile(r"\d{3}([- ]?)\d{2}\1\d{4}")
 
 
@@ -45,17 +51,21 @@ def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str
     """Return another identifier of the same shape, valid where the original was, or ``None`` if it has no digit."""
     if not any(char.isdigit() for char in text):
         return None
-    if label is Phi.NATIONAL_ID:
-        if _is_spanish_id(text):
-            return _spanish_id(reshape(text, context, label, attempt), text)
-        if _SSN.fullmatch(text):
-            return _ssn(text, context, attempt)
+    words = _LABEL_WORDS.match(text)
+    if words is not None:
+        rest = identifier(label, text[words.end() :], context, attempt)
+        return None if rest is None else words[0] + rest
+    if label is Phi.NATIONAL_ID and _SSN.fullmatch(text):
+        return _ssn(text, context, attempt)
     drawn = reshape(text, context, label, attempt)
-    before, after = _digits(text), _digits(drawn)
+    if label is Phi.NATIONAL_ID and _is_spanish_id(text):
+        return _spanish_id(drawn, text)
+    digits = _digits(text)
     for is_valid, check in _CHECKS.get(label, ()):
-        if before.isascii() and is_valid(before):
-            digit = check(after[:-1])
-            return None if digit is None else _with_last_digit(drawn, digit)
+        if digits.isascii() and is_valid(digits):
+            digit = check(_digits(drawn)[:-1])
+            # The NHS leaves out numbers without a check digit; the unchanged text makes the caller draw again.
+            return text if digit is None else _with_last_digit(drawn, digit)
     return drawn
 
 

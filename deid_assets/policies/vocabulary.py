@@ -94,10 +94,12 @@ def vocabulary(lang: str | None) -> Vocabulary:
     person, address, job = (_provider(kind, lang) for kind in ("person", "address", "job"))
     last = getattr(person, "last_names", ()) or getattr(person, "last_names_female", ())
     cities = listed(_CITIES[lang], ",") if lang in _CITIES else getattr(address, "cities", ())
+    female, male = _single_words(person.first_names_female), _single_words(person.first_names_male)
     return Vocabulary(
-        female=_single_words(person.first_names_female),
-        male=_single_words(person.first_names_male),
-        last=_single_words(last),
+        female=female,
+        male=male,
+        # A surname that is a first name too would make "Juan" of the surname of a Juan.
+        last=tuple(name for name in _single_words(last) if name not in {*female, *male}),
         cities=tuple(sorted(set(cities))),
         regions=tuple(sorted({*getattr(address, "regions", ()), *_strings(getattr(address, "states", ()))})),
         region_codes=tuple(sorted(_strings(getattr(address, "states_abbr", ())))),
@@ -109,16 +111,24 @@ def vocabulary(lang: str | None) -> Vocabulary:
     )
 
 
-@lru_cache(maxsize=1)
-def genders() -> Mapping[str, str]:
-    """Return folded first names with ``female`` or ``male``; the first language that knows a name decides."""
-    known: dict[str, str] = {}
-    for lang in _FIRST_NAME_LANGS:
-        words = vocabulary(lang)
-        for gender, names in (("female", words.female), ("male", words.male)):
-            for name in names:
-                known.setdefault(fold(name), gender)
+@lru_cache(maxsize=32)
+def genders(lang: str | None) -> Mapping[str, str]:
+    """Return folded first names with ``female`` or ``male``, as the note's language has them.
+
+    Names of other languages count where they are no surname in this one.
+    """
+    own = vocabulary(lang)
+    surnames = {fold(name) for name in own.last}
+    known = _first_names(own)
+    for other in _FIRST_NAME_LANGS:
+        for name, gender in _first_names(vocabulary(other)).items():
+            if name not in surnames:
+                known.setdefault(name, gender)
     return known
+
+
+def _first_names(words: Vocabulary) -> dict[str, str]:
+    return {fold(name): "male" for name in words.male} | {fold(name): "female" for name in words.female}
 
 
 def _provider(kind: str, lang: str) -> Any:

@@ -46,7 +46,7 @@ class Corpus:
         return DetectorPool(self.settings.detectors, workers=self.settings.workers)
 
 
-class CorpusResource(dg.ConfigurableResource):
+class CorpusResource(dg.ConfigurableResource["Corpus"]):
     """Opens the installation that a settings file describes.
 
     The file's path is all that Dagster stores and shows. Secrets and database URLs stay in the file and the

@@ -1,0 +1,79 @@
+# The two commands: `make run` does the main job on the sample, `make test` checks the code.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 3000
+ARGS ?=
+
+export DEID_HOME ?= $(CURDIR)/.deid
+export DAGSTER_HOME ?= $(DEID_HOME)/dagster
+export DAGSTER_DISABLE_TELEMETRY := 1
+export DAGSTER_REDACT_USER_CODE_ERRORS := 1
+export GX_ANALYTICS_ENABLED := false
+export HF_HUB_OFFLINE := 1
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+CODE := deid_assets resources plugins tests benchmarks
+PLUGINS := -e plugins/rules -e plugins/presidio
+MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
+
+.PHONY: help run ui test test-all lint types imports bench install install-dev install-all clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: install  ## main job on the sample or on your landing folder; only what is not up to date
+	@$(BIN)/python -m deid_assets.quickstart $(ARGS)
+
+ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled
+	@$(BIN)/python -m deid_assets.defs.instance "$(DAGSTER_HOME)"
+	@exec $(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+
+test: install-dev lint types imports  ## lint, types, import contracts and tests
+	@$(BIN)/python -m pytest -m "not slow and not gpu" -n 2 $(ARGS)
+
+test-all: install-dev lint types imports  ## the same with the slow tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: install-dev
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
+
+types: install-dev
+	@$(BIN)/mypy deid_assets resources/deid_resources plugins/rules/deid_rules plugins/presidio/deid_presidio plugins/template/deid_template
+
+imports: install-dev
+	@$(BIN)/lint-imports
+
+bench: install  ## print speed and size with machine, versions and commit
+	@for program in benchmarks/bench_*.py; do $(BIN)/python $$program $(ARGS) || exit 1; done
+
+install: $(VENV)/.run  ## what the main job needs
+
+install-dev: $(VENV)/.dev  ## what the tests need
+
+install-all: install-dev  ## every plugin and extra in this repository
+	@$(PIP_INSTALL) $(foreach plugin,$(filter-out plugins/template/,$(wildcard plugins/*/)),-e $(plugin))
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)))' \
+		|| { echo "Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is another; set PYTHON=python3.11"; exit 1; }
+	@echo "Making the virtual environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
+	@echo "Installing what the main job needs (about two minutes the first time)"
+	@$(PIP_INSTALL) -e . $(PLUGINS)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "Installing what the tests need"
+	@$(PIP_INSTALL) -e '.[dev]' $(PLUGINS)
+	@touch $@
+
+clean:  ## remove the environment, the state of `make run` and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	@if [ "$(DEID_HOME)" = "$(CURDIR)/.deid" ]; then rm -rf .deid; else echo "kept $(DEID_HOME), which is not in the project"; fi

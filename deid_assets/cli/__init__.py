@@ -1,0 +1,10 @@
+"""The ``deid`` command: everything the graph does, from a shell and without Dagster.
+
+Exit codes: 0 all done; 1 done, but notes were withheld, each named on standard error; 2 bad input, one line on
+standard error, nothing written; 3 a fault of the program.
+"""
+
+from deid_assets.cli.app import app
+from deid_assets.cli.commands import corpus, detect, detectors, doctor, evaluate, redact
+
+__all__ = ["app", "corpus", "detect", "detectors", "doctor", "evaluate", "redact"]

@@ -1,0 +1,118 @@
+"""``deid doctor``: what works here, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from deid_assets import plugins
+from deid_assets.config import Settings
+from deid_assets.core.errors import DeidError
+
+OPTIONAL = {
+    "torch": "training and PyTorch taggers: pip install torch",
+    "transformers": "BERT taggers: pip install transformers",
+    "flair": "Bi-LSTM-CRF taggers: pip install flair",
+    "onnxruntime": "exported taggers: pip install onnxruntime-gpu (Linux x86-64) or onnxruntime",
+    "psycopg": "PostgreSQL: pip install 'deid-assets[postgresql]'",
+}
+REQUIRED = ("dagster", "dagster-webserver", "great-expectations", "sqlmodel", "pyarrow", "pandas")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at.
+
+    Args:
+        what: Its name.
+        state: ``ok``, ``missing`` (optional and absent) or ``broken``.
+        detail: A version, or the remedy.
+    """
+
+    what: str
+    state: str
+    detail: str
+
+
+def diagnose() -> list[Finding]:
+    """Look at Python, packages, detectors, settings, key and accelerator. Detectors are loaded."""
+    return [
+        Finding("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
+        *(_package(name) for name in REQUIRED),
+        *(_optional(name, remedy) for name, remedy in OPTIONAL.items()),
+        *_detectors(),
+        _settings(),
+        _key(),
+        _accelerator(),
+    ]
+
+
+def show(findings: list[Finding], *, as_json: bool) -> int:
+    """Print the findings; 1 if something is broken."""
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        table = Table("what", "state", "detail", pad_edge=False)
+        colours = {"ok": "green", "missing": "yellow", "broken": "red"}
+        for finding in findings:
+            table.add_row(finding.what, f"[{colours[finding.state]}]{finding.state}[/]", finding.detail)
+        Console().print(table)
+    return int(any(finding.state == "broken" for finding in findings))
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, "ok", version(name))
+    except PackageNotFoundError:
+        return Finding(name, "broken", "pip install deid-assets again")
+
+
+def _optional(name: str, remedy: str) -> Finding:
+    return Finding(name, "ok", "installed") if find_spec(name) else Finding(name, "missing", remedy)
+
+
+def _detectors() -> list[Finding]:
+    found = []
+    for name, plugin in plugins.available().items():
+        try:
+            plugins.load(name)
+            found.append(Finding(f"detector {name}", "ok", plugin.version))
+        except DeidError as error:
+            found.append(Finding(f"detector {name}", "broken", str(error)))
+    remedy = "no detector is installed: pip install -e plugins/rules"
+    return found or [Finding("detectors", "broken", remedy)]
+
+
+def _settings() -> Finding:
+    try:
+        settings = Settings.load()
+    except DeidError as error:
+        return Finding("settings", "broken", str(error))
+    if absent := sorted(set(settings.line_up) - plugins.available().keys()):
+        return Finding("settings", "broken", f"line-up names {', '.join(absent)}, which is not installed")
+    return Finding("settings", "ok", f"line-up {', '.join(settings.line_up)}; releases {settings.release_policy}")
+
+
+def _key() -> Finding:
+    if os.environ.get("DEID_KEY"):
+        return Finding("key", "ok", "from DEID_KEY")
+    return Finding("key", "missing", "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY")
+
+
+def _accelerator() -> Finding:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return Finding("accelerator", "missing", "none found; everything runs on the CPU")
+    listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    gpus = listed.stdout.count("GPU ")
+    return Finding("accelerator", "ok", f"{gpus} GPU") if gpus else Finding("accelerator", "missing", "no GPU answers")
