@@ -56,10 +56,12 @@ def fold(text: str) -> str:
 
 
 def cased_like(model: str, word: str) -> str:
-    """Return the word in upper or lower case where the model is, else as it is."""
+    """Return the word in upper or lower case, or with a capital, where the model is; its other letters as they are."""
     if model.isupper():
         return word.upper()
-    return word.lower() if model.islower() else word
+    if model.islower():
+        return word.lower()
+    return word[0].upper() + word[1:] if model[0].isupper() else word
 
 
 def listed(words: str, separator: str | None = None) -> tuple[str, ...]:

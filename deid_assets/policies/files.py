@@ -1,4 +1,16 @@
-"""Policies as TOML files: read, checked and turned into replacers."""
+"""Policies as TOML files: read, checked and turned into replacers.
+
+::
+
+    name = "mine"
+    description = "Tags, but blocks for names; sex stays."
+    default = "tag"                                   # every category not named below
+    keep = ["SEX"]                                    # left as it is; has to be written out
+
+    [actions]
+    NAME = { action = "blackout", width = 8 }
+    AGE = "age_90"
+"""
 
 from __future__ import annotations
 

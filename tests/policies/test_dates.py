@@ -59,6 +59,10 @@ def _offset(patient: str) -> timedelta:
         ("en", "5/99", (1999, 5, None)),
         ("en", "29 February", (None, 2, 29)),
         ("en", "2021", (2021, None, None)),
+        ("en", "late May 2021", (2021, 5, None)),
+        ("es", "año 2009", (2009, None, None)),
+        ("es", "mes de abril", (None, 4, None)),
+        ("es", "enero del año 2001", (2001, 1, None)),
     ],
 )
 def test_a_date_is_read(lang, text, expected):
@@ -96,6 +100,7 @@ def test_what_is_no_date_is_not_read(text):
         ("en", "3-Oct-21", r"\d{1,2}-[A-Z][a-z]{2}-\d\d"),
         ("es", "3 de octubre de 2021", r"\d{1,2} de [a-z]+ de 20\d\d"),
         ("es", "03/2021", r"\d\d/20\d\d"),
+        ("es", "Marzo y Abril de 2000", r"[A-Z][a-z]+ y [A-Z][a-z]+ de (19|20)\d\d"),
         ("de", "03.05.2021", r"\d\d\.\d\d\.20\d\d"),
         ("en", "2019-2021", r"20\d\d-20\d\d"),
         ("en", "May 3, 2021 to June 4, 2021", r"[A-Z][a-z]+ \d+, 20\d\d to [A-Z][a-z]+ \d+, 20\d\d"),
