@@ -20,6 +20,11 @@ def _digits(text: str) -> str:
     return "".join(character for character in text if character.isdigit())
 
 
+def _three_digits(text: str) -> bool:
+    """A number that may identify: three digits or more."""
+    return len(_digits(text)) >= 3
+
+
 def _card(text: str) -> bool:
     from stdnum import luhn  # noqa: PLC0415
 
@@ -78,6 +83,7 @@ def _dea(text: str) -> bool:
 CHECKS: Mapping[str, Check] = {
     "card": _card,
     "dea": _dea,
+    "digits": _three_digits,
     "iban": _stdnum("iban"),
     "ip": _ip,
     "ipv4": _ipv4,

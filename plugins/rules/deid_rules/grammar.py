@@ -42,6 +42,8 @@ class Grammar:
         """Return the span that a match [start, end) leads to, or ``None`` where the grammar finds nothing."""
         if walk == "name":
             return self.name_at(view, end)
+        if walk == "name_cased":
+            return self._name_cased(view, end)
         if walk == "name_any":
             return self.name_at(view, end, any_case=True)
         if walk == "name_back":
@@ -73,6 +75,17 @@ class Grammar:
                 break
             last, index = index, index + 1
         return view.starts[first], self.name_end(view, last)
+
+    def _name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
+        """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym."""
+        found = self.name_at(view, offset)
+        if found is None:
+            return None
+        word = view.words[view.word_from(offset)]
+        kind = self.kind(word)
+        if kind & Kind.EPONYM or (len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME):
+            return None
+        return found
 
     def name_before(self, view: View, offset: int) -> tuple[int, int] | None:
         """Return the name that ends at ``offset``, as before a degree."""

@@ -158,7 +158,7 @@ class Rulebook:
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)
         found += propagate([c for c in found if c.label is Phi.NAME], view, self._grammar)
-        return arbitrate(found)
+        return arbitrate(found, view.text)
 
 
 def _compile(languages: Sequence[Language], allowed: frozenset[Phi], profile: str) -> list[Compiled]:

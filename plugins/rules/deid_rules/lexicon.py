@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntFlag
 
 from deid_assets.core.phi import Phi
 
 
-class Kind(IntFlag):
-    """What a word may be; a word may be several things."""
+class Kind:
+    """What a word may be, as bits; a word may be several things. Plain integers, for they are tested at each word."""
 
     FIRST = 1
     LAST = 2
@@ -24,10 +23,11 @@ class Kind(IntFlag):
     PLACE = 1024
     PLACE_CUE = 2048
     INSTITUTION = 4096
+    ARTICLE = 8192
     NAME = FIRST | LAST
 
 
-WORD_KINDS: Mapping[str, Kind] = {
+WORD_KINDS: Mapping[str, int] = {
     "first_names": Kind.FIRST,
     "last_names": Kind.LAST,
     "common_words": Kind.COMMON,
@@ -40,6 +40,7 @@ WORD_KINDS: Mapping[str, Kind] = {
     "connectors": Kind.CONNECTOR,
     "place_cues": Kind.PLACE_CUE,
     "institution_words": Kind.INSTITUTION,
+    "articles": Kind.ARTICLE,
 }
 """Word lists, in ``language.toml`` or as ``dictionaries/NAME.txt``, and what their words become."""
 
@@ -53,7 +54,8 @@ PHRASE_LABELS: Mapping[str, Phi] = {
 }
 """Phrase lists, ``dictionaries/NAME.txt``, and the category of their entries."""
 
-Phrases = dict[str, list[tuple[tuple[str, ...], Phi]]]
+Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
+"""First word, second word or the empty string, then the rest from the second word on with its category."""
 
 
 class Lexicon:
@@ -63,25 +65,27 @@ class Lexicon:
         self.kinds: dict[str, int] = {}
         self.phrases: Phrases = {}
 
-    def add_words(self, kind: Kind, words: Iterable[str]) -> None:
+    def add_words(self, kind: int, words: Iterable[str]) -> None:
         """Note that each word may be of ``kind``."""
-        kinds, flag = self.kinds, int(kind)
+        kinds = self.kinds
         for word in words:
             key = word.lower()
-            kinds[key] = kinds.get(key, 0) | flag
+            kinds[key] = kinds.get(key, 0) | kind
 
     def add_phrases(self, label: Phi, phrases: Iterable[str]) -> None:
         """Note that each phrase is a name of category ``label``."""
         for phrase in phrases:
             first, *rest = phrase.lower().split()
-            self.phrases.setdefault(first, []).append((tuple(rest), label))
+            seconds = self.phrases.setdefault(first, {})
+            seconds.setdefault(rest[0] if rest else "", []).append((tuple(rest), label))
             if not rest:
-                self.kinds[first] = self.kinds.get(first, 0) | int(Kind.PLACE)
+                self.kinds[first] = self.kinds.get(first, 0) | Kind.PLACE
 
     def freeze(self) -> None:
-        """Put the longest phrase of each first word first."""
-        for entries in self.phrases.values():
-            entries.sort(key=lambda entry: -len(entry[0]))
+        """Put the longest phrase of each pair of first words first."""
+        for seconds in self.phrases.values():
+            for entries in seconds.values():
+                entries.sort(key=lambda entry: -len(entry[0]))
 
     def kind(self, word: str) -> int:
         """The kinds of a word, without its possessive ``'s``."""
@@ -89,4 +93,12 @@ class Lexicon:
         found = self.kinds.get(key)
         if found is None and key[-2:] in ("'s", "\u2019s"):
             found = self.kinds.get(key[:-2])
+        if found is None and "-" in key:
+            return self._compound(key)
         return found or 0
+
+    def _compound(self, key: str) -> int:
+        """Kind of a hyphenated word: common when a part is common and no part is a name."""
+        parts = [self.kinds.get(part, 0) for part in key.split("-")]
+        common = any(part & Kind.COMMON for part in parts) and not any(part & Kind.NAME for part in parts)
+        return Kind.COMMON if common else 0

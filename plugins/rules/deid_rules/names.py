@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar, is_initial
+from deid_rules.grammar import Grammar, is_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -46,10 +46,10 @@ class NameFinder:
 
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
-        if kind & (Kind.STOP | Kind.EPONYM) or self._eponymous(view, index):
-            return None
         if is_initial(word):
             return None if self._pairs_only else self._initialled(view, index)
+        if kind & Kind.STOP or self._eponymous(view, index):
+            return None
         return self._inverted(view, index, kind) or self._pair(view, index, kind) or self._single(view, index, kind)
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
@@ -75,10 +75,10 @@ class NameFinder:
     def _family(self, view: View, at: int, first_kind: int) -> float:
         word, gaps = view.words[at], view.gaps
         kind = self._kind(word)
-        if not word[0].isupper() or kind & (Kind.STOP | Kind.EPONYM_TAIL):
-            return 0.0
         if is_initial(word):
-            return INITIALLED if gaps[at + 1].startswith(".") else 0.0
+            return self._initial_after(view, at, first_kind)
+        if not word[0].isupper() or kind & (Kind.STOP | Kind.EPONYM_TAIL | Kind.SUFFIX):
+            return 0.0
         if word.isupper() and not (kind & Kind.NAME and not (kind | first_kind) & Kind.COMMON):
             return 0.0
         if kind & Kind.LAST:
@@ -86,6 +86,15 @@ class NameFinder:
         if kind & (Kind.COMMON | Kind.PLACE):
             return 0.0
         return MIXED if not first_kind & Kind.COMMON else 0.0
+
+    def _initial_after(self, view: View, at: int, first_kind: int) -> float:
+        """``Anna S.`` anywhere, ``Frank L.`` after a comma or cue, ``Anna S`` before a word in lower case."""
+        if view.gaps[at + 1].startswith("."):
+            apposed = view.gaps[at - 1].endswith(", ") or self._cued(view, at - 1)
+            return INITIALLED if apposed or not first_kind & Kind.COMMON else 0.0
+        following = view.words[at + 1] if at + 1 < len(view.words) else ""
+        plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
+        return MIXED if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I" else 0.0
 
     def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
@@ -115,7 +124,9 @@ class NameFinder:
 
     def _single(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
-        if self._pairs_only or kind & (Kind.COMMON | Kind.PLACE) or word.isupper() or len(word) < 3:
+        if self._pairs_only or kind & (Kind.COMMON | Kind.PLACE | Kind.EPONYM) or len(word) < 3:
+            return None
+        if without_possessive(word).isupper() or (index and self._kind(view.words[index - 1]) & Kind.ARTICLE):
             return None
         if self._cued(view, index):
             return index, CUED, "name_cue"

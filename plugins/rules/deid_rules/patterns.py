@@ -25,7 +25,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
-WALKS = ("name", "name_any", "name_back", "proper", "proper_back")
+WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_back")
 BOUNDARIES = ("word", "class", "none")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
 
@@ -48,7 +48,7 @@ class Pattern:
         reach: How many characters before and after the match the context may be.
         not_before: Python regex; drops the match when the 40 characters before the span end with it.
         not_after: Python regex; drops the match when the 40 characters after the span begin with it.
-        walk: From the match on, let a word grammar find the end (``name``, ``name_any``, ``proper``)
+        walk: From the match on, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
             or the start (``name_back``, ``proper_back``).
         keep: The match is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
             array ``keep`` have it set.

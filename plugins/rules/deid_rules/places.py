@@ -32,10 +32,11 @@ class PlaceFinder:
         for index in view.capitals:
             if index <= done:
                 continue
-            entries = phrases.get(words[index].lower())
-            if entries is None:
+            seconds = phrases.get(words[index].lower())
+            if seconds is None:
                 continue
-            for rest, label in entries:
+            following = words[index + 1].lower() if index + 1 < len(words) else ""
+            for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):
                 score = self._score(view, index, rest, label)
                 if score:
                     done = index + len(rest)
@@ -56,12 +57,20 @@ class PlaceFinder:
 
     def _single(self, view: View, index: int, label: Phi) -> float:
         kind = self._kind(view.words[index])
-        if kind & (Kind.STOP | Kind.EPONYM | Kind.COMMON) or self._within_phrase(view, index):
+        if kind & (Kind.STOP | Kind.COMMON | Kind.EPONYM) or self._within_phrase(view, index):
             return 0.0
-        cued = index > 0 and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE) and view.gaps[index] == " "
+        if index > 0 and self._kind(view.words[index - 1]) & Kind.PLACE_CUE and view.gaps[index] == " ":
+            return CUED
+        if view.words[index].isupper():
+            return 0.0
         if label is Phi.CITY and kind & Kind.NAME:
-            return CUED if cued else 0.0
-        return CUED if cued else SINGLE
+            return CUED if self._before_institution(view, index) else 0.0
+        return SINGLE
+
+    def _before_institution(self, view: View, index: int) -> bool:
+        """Whether a word such as ``clinic`` or ``area`` follows in lower case."""
+        at = index + 1
+        return at < len(view.words) and view.words[at].islower() and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
 
     def _within_phrase(self, view: View, index: int) -> bool:
         """Whether an eponym's noun follows, as in ``Lyme disease``."""
