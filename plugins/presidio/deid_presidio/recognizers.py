@@ -78,10 +78,10 @@ class StrictIban(IbanRecognizer):
 class WindowedPhone(PhoneRecognizer):
     """Looks for phone numbers around runs of digits only, instead of through the whole note once per region."""
 
-    # Four digits with at most 20 other characters between two of them, on one line: phonenumbers allows
-    # 4 signs between digits, and about 16 characters before an extension.
-    _DIGITS = re.compile(r"\d(?:[^\n\d]{0,20}\d){3,}")
-    _BEFORE, _AFTER = 12, 20
+    # phonenumbers allows four signs or an x between two digits of a number, and no line break.
+    _DIGITS = re.compile(r"\d(?:(?:[^\w\n]|[xX]){0,4}\d){4,}")
+    _BEFORE = 12
+    _AFTER = 30  # room for "extension 1234"
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
         results = []
@@ -93,8 +93,24 @@ class WindowedPhone(PhoneRecognizer):
         return results
 
     def _windows(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield ranges of single lines that do not overlap and cut no run of digits."""
+        window: tuple[int, int] | None = None
         for digits in self._DIGITS.finditer(text):
-            line_start = text.rfind("\n", 0, digits.start()) + 1
-            line_end = text.find("\n", digits.end())
-            after = digits.end() + self._AFTER
-            yield max(line_start, digits.start() - self._BEFORE), min(after, line_end if line_end >= 0 else after)
+            start, end = self._window(text, *digits.span())
+            if window is not None and start <= window[1]:
+                start = window[0]
+            elif window is not None:
+                yield window
+            window = start, end
+        if window is not None:
+            yield window
+
+    def _window(self, text: str, start: int, end: int) -> tuple[int, int]:
+        left = max(text.rfind("\n", 0, start) + 1, start - self._BEFORE)
+        line_end = text.find("\n", end)
+        right = min(end + self._AFTER, len(text) if line_end < 0 else line_end)
+        while left > 0 and text[left].isalnum() and text[left - 1].isalnum():
+            left -= 1
+        while right < len(text) and text[right - 1].isalnum() and text[right].isalnum():
+            right += 1
+        return left, right

@@ -10,7 +10,7 @@ import regex  # type: ignore[import-untyped]
 
 from deid_assets.core.errors import DetectorError
 
-_WORD = re.compile(r"\S+")
+_BLANK = re.compile(r"\s")
 
 
 class StrictRegex:
@@ -23,14 +23,15 @@ class StrictRegex:
         pattern: The regular expression.
         flags: Of the ``regex`` package.
         timeout_s: Limit per search of a note, or of a word where ``needed`` is given.
-        needed: A character every match has, given only for patterns that match no blank; words without it are not read.
+        needed: A regular expression found in every word that can match; other words are not read. Only for
+            patterns that match no blank.
     """
 
     def __init__(self, name: str, pattern: str, flags: int, *, timeout_s: float, needed: str | None = None) -> None:
         self._name = name
         self._regex = regex.compile(pattern, flags=flags)
         self._timeout_s = timeout_s
-        self._needed = needed
+        self._needed = None if needed is None else re.compile(needed)
 
     def finditer(self, text: str, **_ignored: Any) -> Iterator[Any]:
         """Yield the matches; Presidio's own ``timeout`` is ignored for ``timeout_s``.
@@ -50,7 +51,13 @@ class StrictRegex:
     def _windows(self, text: str) -> Iterator[tuple[int, int]]:
         if self._needed is None:
             yield 0, len(text)
-        elif self._needed in text:
-            for word in _WORD.finditer(text):
-                if self._needed in word[0]:
-                    yield word.span()
+            return
+        found = self._needed.search(text)
+        while found is not None:
+            start = found.start()
+            while start > 0 and not text[start - 1].isspace():
+                start -= 1
+            blank = _BLANK.search(text, found.end())
+            end = len(text) if blank is None else blank.start()
+            yield start, end
+            found = self._needed.search(text, end)

@@ -9,13 +9,24 @@ import socket
 from pathlib import Path
 
 import pytest
-from presidio_analyzer.predefined_recognizers import IbanRecognizer, PhoneRecognizer, UrlRecognizer
+from presidio_analyzer.predefined_recognizers import (
+    EmailRecognizer,
+    IbanRecognizer,
+    IpRecognizer,
+    MacAddressRecognizer,
+    MedicalLicenseRecognizer,
+    PhoneRecognizer,
+    UrlRecognizer,
+    UsLicenseRecognizer,
+    UsPassportRecognizer,
+)
 
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DetectorError, UnknownLabelError
 from deid_assets.core.phi import Phi
 from deid_assets.testing import check_detector, mark, marked
 from deid_presidio import ENTITIES, PresidioDetector
+from deid_presidio.engine import _NEEDED as NEEDED
 from deid_presidio.recognizers import StrictIban, WindowedPhone
 from deid_presidio.regexes import StrictRegex
 
@@ -35,6 +46,24 @@ CASES = [
     ("en", "BP 120/80, Na 138, visit 4"),
     ("en", "specimen 20431197"),
 ]
+
+
+NARROWED = (
+    EmailRecognizer,
+    IpRecognizer,
+    MacAddressRecognizer,
+    MedicalLicenseRecognizer,
+    UrlRecognizer,
+    UsLicenseRecognizer,
+    UsPassportRecognizer,
+)
+EDGES = (
+    "a.b@x.org,c@y.es\tjane@example.org.",
+    'see www.example.org/a?b=1 or "https://example.com" and example.net.',
+    "10.0.0.1 ::1 fe80::1%eth0 2001:db8::7 1:2",
+    "00:1A:2B:3C:4D:5E 001A.2B3C.4D5E 00-1a-2b-3c-4d-5e",
+    "BB1388568 A1234567 H12345678,123456789",
+)
 
 
 @pytest.fixture(scope="module")
@@ -153,12 +182,19 @@ def test_the_changed_recognizers_find_what_presidio_finds(ours, theirs):
 
 
 @pytest.mark.slow
-def test_reading_only_words_with_a_dot_finds_the_same_addresses():
-    for pattern in UrlRecognizer.PATTERNS:
-        whole = StrictRegex(pattern.name, pattern.regex, 26, timeout_s=60)
-        words = StrictRegex(pattern.name, pattern.regex, 26, timeout_s=60, needed=".")
-        for text in _corpus_texts():
+@pytest.mark.parametrize("recognizer", [r() for r in NARROWED], ids=lambda recognizer: recognizer.name)
+def test_reading_only_the_words_that_can_match_finds_the_same(recognizer):
+    needed = NEEDED[recognizer.supported_entities[0]]
+    flags = recognizer.global_regex_flags
+    for pattern in recognizer.patterns:
+        whole = StrictRegex(pattern.name, pattern.regex, flags, timeout_s=60)
+        words = StrictRegex(pattern.name, pattern.regex, flags, timeout_s=60, needed=needed)
+        for text in [*_corpus_texts(), *EDGES]:
             assert [m.span() for m in words.finditer(text)] == [m.span() for m in whole.finditer(text)]
+
+
+def test_every_narrowed_entity_is_compared_with_presidio():
+    assert {r().supported_entities[0] for r in NARROWED} == set(NEEDED)
 
 
 def test_marked_cases_are_written_with_disjoint_marks():
