@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from importlib import metadata, resources
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -116,7 +115,7 @@ class PolicyFile(BaseModel):
         actions = {label: action.replacer() for label, action in self.actions.items()}
         default = self.default.replacer()
         digest = _digest(default, actions, self.keep)
-        return Policy(self.name, default, MappingProxyType(actions), self.keep, digest)
+        return Policy(self.name, default, actions, self.keep, digest)
 
 
 def load_policy(name_or_path: str | Path) -> Policy:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from deid_assets.core.errors import ConfigError, PolicyError
@@ -110,6 +112,13 @@ def test_the_year_that_limits_birth_dates_is_part_of_the_digest(policy_file):
     assert (
         load_policy(policy_file(content.format(1937))).digest != load_policy(policy_file(content.format(1938))).digest
     )
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_a_policy_travels_to_another_process(name):
+    policy = load_policy(name)
+
+    assert pickle.loads(pickle.dumps(policy)) == policy
 
 
 def test_only_surrogates_need_a_key():
