@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Table, delete, func, insert
+from sqlalchemy import Connection, Table, delete, func, insert
 from sqlalchemy import select as sql_select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
+from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.store.tables import (
@@ -58,7 +60,11 @@ def save_batch(session: Session, batch: str, *, corpus: str) -> None:
 
 
 def save_notes(session: Session, batch: str, notes: Iterable[Note]) -> None:
-    """Replace the notes of a batch, which must be known; their texts are not stored."""
+    """Replace the notes of a batch; their texts are not stored.
+
+    Raises:
+        InputError: The batch is not known, or a note id occurs twice.
+    """
     session.execute(delete(NoteRow).where(col(NoteRow.batch) == batch))
     columns = ("batch", "note_id", "digest", "language", "n_chars")
     rows = ((batch, note.note_id, note.digest, note.lang, len(note.text)) for note in notes)
@@ -87,7 +93,11 @@ def save_detector_version(session: Session, name: str, version: str, *, digest: 
 
 
 def save_spans(session: Session, batch: str, detector_version_id: int, span_sets: Iterable[SpanSet]) -> None:
-    """Replace what a detector version found in a batch, which must be known."""
+    """Replace what a detector version found in a batch.
+
+    Raises:
+        InputError: The batch or the detector version is not known, or a note has two span sets.
+    """
     mine = (col(SpanRow.batch) == batch, col(SpanRow.detector_version_id) == detector_version_id)
     session.execute(delete(SpanRow).where(*mine))
     columns = ("batch", "detector_version_id", "note_id", "position", "start", "end", "label", "score")
@@ -240,13 +250,28 @@ def _insert_new(session: Session, row: Row) -> None:
 def _insert_many(session: Session, kind: type[Row], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     table: Table = kind.__table__  # type: ignore[attr-defined]  # made by the metaclass
     connection = session.connection()
-    if connection.dialect.name == "postgresql":
-        names = ", ".join(connection.dialect.identifier_preparer.quote(name) for name in columns)
-        # COPY takes 100,000 rows in a fraction of the time of INSERT.
-        with connection.connection.cursor() as cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:  # type: ignore[attr-defined]
+    try:
+        if connection.dialect.name == "postgresql":
+            _copy(connection, table, columns, rows)
+        elif dicts := [dict(zip(columns, row, strict=True)) for row in rows]:
+            connection.execute(insert(table), dicts)
+    except IntegrityError:
+        raise InputError(
+            f"{table.name}: a row is there twice, or its batch or detector version is unknown; "
+            "save_batch and save_detector_version come first"
+        ) from None
+
+
+def _copy(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """COPY takes 100,000 rows in a fraction of the time of INSERT."""
+    import psycopg  # noqa: PLC0415 - an optional dependency
+
+    names = ", ".join(connection.dialect.identifier_preparer.quote(name) for name in columns)
+    cursor: psycopg.Cursor = connection.connection.cursor()  # type: ignore[assignment]  # the only driver we set
+    try:
+        with cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-        return
-    dicts = [dict(zip(columns, row, strict=True)) for row in rows]
-    if dicts:
-        connection.execute(insert(table), dicts)
+    except (psycopg.IntegrityError, psycopg.DataError) as error:
+        # The server's message quotes the row.
+        raise IntegrityError(None, None, type(error)()) from None

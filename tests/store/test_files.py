@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -394,3 +395,16 @@ def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: CorpusFile
     assert files.erase("b-1") == []
     with pytest.raises(ProvenanceError, match="spans/rules, batch b-1: never written"):
         files.verify_chain("leaderboard", ALL)
+
+
+def test_writers_of_one_partition_wait_for_each_other(files: CorpusFiles) -> None:
+    def write(value: int) -> None:
+        files.write("spans/rules", "b-1", {"spans": rows(value), "notes": rows(value)}, receipt=DRAFT)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(40)))
+
+    files.verify_chain("spans/rules", "b-1")
+    left = {files.read("spans/rules", "b-1", table).column("start")[0].as_py() for table in ("spans", "notes")}
+    assert len(left) == 1
+    assert len(list(folder(files, "spans/rules", "b-1").iterdir())) == 3

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
+from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
@@ -101,8 +102,23 @@ def test_spans_of_an_unknown_batch_or_detector_are_refused(database: Database) -
         version = save_detector_version(session, "rules", "1")
         session.commit()
     for batch, version_id in [("b-9", version), ("b-1", version + 1)]:
-        with database.session() as session, pytest.raises(Exception, match=r"(?i)foreign key"):
+        with database.session() as session, pytest.raises(InputError, match=r"deid_spans: .* save_batch"):
             save_spans(session, batch, version_id, SPANS)
+
+
+def test_a_refused_row_is_not_shown_and_what_was_there_stays(database: Database) -> None:
+    with database.session() as session:
+        save_batch(session, "b-1", corpus="c")
+        save_notes(session, "b-1", NOTES)
+        session.commit()
+
+    with database.session() as session, pytest.raises(InputError) as caught:
+        save_notes(session, "b-1", [Note("YCANARYY", "x"), Note("YCANARYY", "y")])
+
+    assert "CANARY" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    with database.session(read_only=True) as session:
+        assert len(load_notes(session, "b-1")) == 2
 
 
 def test_runs_come_back_latest_first_and_a_retry_replaces_its_record(session: Session) -> None:
