@@ -12,6 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.pipeline import residual
 from deid_assets.core.redact import Edit, Redacted
+from deid_assets.core.span import Span
 from deid_assets.quality.verdict import Verdict
 
 
@@ -59,7 +60,7 @@ def residual_hits(
     """Run a detector on the redacted notes and check that it finds nothing in what was kept of the originals.
 
     Hits inside a replacement are surrogates and do not count; of a hit over a border, the part outside counts if
-    it holds a letter or digit. A note on which the detector fails fails the check.
+    it holds a letter or digit. A note that the detector fails on fails the check.
 
     Args:
         detector: Any detector; best one that had no part in the redaction.
@@ -79,8 +80,7 @@ def residual_hits(
         if isinstance(outcome, Failed):
             failed += 1
             continue
-        pieces = [piece for piece in residual(outcome, redacted.edits) if piece.label not in keep]
-        labels = [piece.label for piece in pieces if any(map(str.isalnum, note.text[piece.start : piece.end]))]
+        labels = [label for label in _kept_labels(note, redacted, outcome) if label not in keep]
         hits.update(f"hits_{label.lower()}" for label in labels)
         with_hits += bool(labels)
     total = hits.total()
@@ -91,6 +91,12 @@ def residual_hits(
         counts={"notes": len(rows), "hits": total, "notes_with_hits": with_hits, "failed": failed, **hits},
         description=f"{detector.name} finds nothing in the text that redaction kept",
     )
+
+
+def _kept_labels(note: Note, redacted: Redacted, hits: Iterable[Span]) -> list[Phi]:
+    """Labels of the parts of hits in kept text that hold a letter or digit."""
+    pieces = residual(hits, redacted.edits)
+    return [piece.label for piece in pieces if any(map(str.isalnum, note.text[piece.start : piece.end]))]
 
 
 def recall_floor(
