@@ -35,7 +35,7 @@ class NameFinder:
             if index <= done:
                 continue
             kind = kind_of(words[index])
-            if not kind & Kind.NAME and not is_initial(words[index]):
+            if not kind & Kind.NAME and not is_initial(words[index]) and not self._pairs_only:
                 continue
             found = self._name(view, index, kind)
             if found is not None:
@@ -47,9 +47,11 @@ class NameFinder:
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
         if is_initial(word):
-            return None if self._pairs_only else self._initialled(view, index)
+            return self._initialled(view, index)
         if kind & Kind.STOP or self._eponymous(view, index):
             return None
+        if self._pairs_only and word.isupper() and not kind & Kind.COMMON:
+            return self._surname_first(view, index)
         return self._inverted(view, index, kind) or self._pair(view, index, kind) or self._single(view, index, kind)
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
@@ -68,19 +70,17 @@ class NameFinder:
             if not step:
                 break
             last, score, at = at, max(score, step), at + 1
-        if not score or (self._pairs_only and score < FULL):
-            return None
-        return last, score, "name_pair"
+        return (last, score, "name_pair") if score else None
 
     def _family(self, view: View, at: int, first_kind: int) -> float:
-        word, gaps = view.words[at], view.gaps
+        word = view.words[at]
         kind = self._kind(word)
         if is_initial(word):
             return self._initial_after(view, at, first_kind)
         if not word[0].isupper() or kind & (Kind.STOP | Kind.EPONYM_TAIL | Kind.SUFFIX):
             return 0.0
         if word.isupper() and not (kind & Kind.NAME and not (kind | first_kind) & Kind.COMMON):
-            return 0.0
+            return MIXED if self._pairs_only and _surname(word, kind) and not first_kind & Kind.COMMON else 0.0
         if kind & Kind.LAST:
             return FULL if not kind & first_kind & Kind.COMMON else 0.0
         if kind & (Kind.COMMON | Kind.PLACE):
@@ -95,6 +95,18 @@ class NameFinder:
         following = view.words[at + 1] if at + 1 < len(view.words) else ""
         plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
         return MIXED if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I" else 0.0
+
+    def _surname_first(self, view: View, index: int) -> tuple[int, float, str] | None:
+        """``DUPONT Marie``, ``DE LA TOUR Marie``: capitals, then a given name in ordinary letters."""
+        words, at = view.words, index + 1
+        while at < len(words) and view.gaps[at] in _BLANK and words[at].isupper() and at - index < 3:
+            at += 1
+        if at >= len(words) or view.gaps[at] not in _BLANK or words[at].isupper() or not words[at][0].isupper():
+            return None
+        kind = self._kind(words[at])
+        if not kind & Kind.FIRST or kind & (Kind.COMMON | Kind.STOP) or len(words[index]) < 3:
+            return None
+        return at, MIXED, "name_surname_first"
 
     def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
@@ -115,8 +127,10 @@ class NameFinder:
             at += 1
         if at == index or at >= len(words):
             return None
+        while at < len(words) - 1 and self._kind(words[at]) & Kind.PARTICLE and view.gaps[at + 1] in _BLANK:
+            at += 1
         kind, word = self._kind(words[at]), words[at]
-        if not kind & Kind.LAST or kind & (Kind.COMMON | Kind.STOP | Kind.EPONYM) or not word[0].isupper():
+        if not (kind & Kind.LAST or (self._pairs_only and len(word) > 3)) or kind & (Kind.COMMON | Kind.STOP | Kind.EPONYM) or not word[0].isupper():
             return None
         if self._eponymous(view, at) or len(word) < 3:
             return None
@@ -149,3 +163,8 @@ class NameFinder:
             if self._kind(words[at]) & Kind.EPONYM_TAIL:
                 return True
         return False
+
+
+def _surname(word: str, kind: int) -> bool:
+    """Whether a word in capitals may be a family name, as French letters write them."""
+    return len(word) > 2 and not kind & (Kind.COMMON | Kind.PLACE)

@@ -27,6 +27,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
 }
 WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_back")
 BOUNDARIES = ("word", "class", "none")
+_CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -46,7 +47,8 @@ class Pattern:
         context: Words of which one must be near for ``context_score``.
         context_score: Score with context.
         reach: How many characters before and after the match the context may be.
-        not_before: Python regex; drops the match when the 40 characters before the span end with it.
+        not_before: Python regex; drops the match when the 40 characters before the span end with it. With
+            category groups, what counts is the whole match.
         not_after: Python regex; drops the match when the 40 characters after the span begin with it.
         walk: From the match on, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
             or the start (``name_back``, ``proper_back``).
@@ -83,6 +85,7 @@ class Compiled:
     regex: Any
     groups: tuple[tuple[int, Phi], ...]
     check: Check | None
+    whole: bool
     context: re.Pattern[str] | None
     not_before: re.Pattern[str] | None
     not_after: re.Pattern[str] | None
@@ -161,8 +164,10 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
     try:
         regex = re2.compile(pattern.regex.encode(), options=options)
         check = check_named(pattern.check) if pattern.check else None
+        not_before = _python(rf"(?:{pattern.not_before})\Z") if pattern.not_before else None
+        not_after = _python(pattern.not_after) if pattern.not_after else None
         groups = tuple((index, _group_label(name.decode(), pattern)) for name, index in regex.groupindex.items())
-    except (re2.error, KeyError, ValueError) as error:
+    except (re2.error, re.error, KeyError, ValueError) as error:
         raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     if not groups and pattern.label is None and not pattern.keep:
         raise ConfigError(f"{origin}: pattern {pattern.id!r} needs a label")
@@ -172,11 +177,17 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         regex=regex,
         groups=groups or ((0, pattern.label or Phi.OTHER),),
         check=check,
+        whole=bool(groups) and b"phi" not in regex.groupindex,
         context=_context(pattern.context),
-        not_before=re.compile(f"(?:{pattern.not_before})$") if pattern.not_before else None,
-        not_after=re.compile(pattern.not_after) if pattern.not_after else None,
+        not_before=not_before,
+        not_after=not_after,
         labels=frozenset() if pattern.keep else labels,
     )
+
+
+def _python(regex: str) -> re.Pattern[str]:
+    """Compile for Python's engine; it writes RE2's ``\\x{e9}`` in four or eight digits."""
+    return re.compile(_CODE_POINT.sub(lambda match: f"\\U{int(match[1], 16):08x}", regex))
 
 
 def _group_label(name: str, pattern: Pattern) -> Phi:

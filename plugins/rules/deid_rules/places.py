@@ -51,21 +51,27 @@ class PlaceFinder:
         for offset, expected in enumerate(rest, start=index + 1):
             if words[offset].lower() != expected or gaps[offset] not in _GAPS:
                 return 0.0
-        if rest:
-            return PHRASE if words[last][0].isupper() else 0.0
-        return self._single(view, index, label)
+        if not rest:
+            return self._single(view, index, label)
+        plain = all(self._kind(words[at]) & Kind.COMMON for at in range(index, last + 1))
+        if not words[last][0].isupper() or (plain and not self._cued(view, index)):
+            return 0.0
+        return PHRASE
 
     def _single(self, view: View, index: int, label: Phi) -> float:
         kind = self._kind(view.words[index])
         if kind & (Kind.STOP | Kind.COMMON | Kind.EPONYM) or self._within_phrase(view, index):
             return 0.0
-        if index > 0 and self._kind(view.words[index - 1]) & Kind.PLACE_CUE and view.gaps[index] == " ":
+        if self._cued(view, index):
             return CUED
         if view.words[index].isupper():
             return 0.0
         if label is Phi.CITY and kind & Kind.NAME:
             return CUED if self._before_institution(view, index) else 0.0
         return SINGLE
+
+    def _cued(self, view: View, index: int) -> bool:
+        return index > 0 and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE) and view.gaps[index] == " "
 
     def _before_institution(self, view: View, index: int) -> bool:
         """Whether a word such as ``clinic`` or ``area`` follows in lower case."""

@@ -51,11 +51,12 @@ class Scanner:
             if compiled.pattern.walk:
                 yield from self._walk(compiled, match, view)
                 continue
+            if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
+                continue
             for group, label in compiled.groups:
-                first, last = match.span(group)
-                if first >= last:
+                start, end = _span(match, group, view)
+                if start >= end or (not compiled.whole and _forbidden(compiled, view.text, start, end)):
                     continue
-                start, end = view.offset(first), view.offset(last)
                 score = _score(compiled, view.text, start, end)
                 if score > 0:
                     yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
@@ -66,18 +67,27 @@ class Scanner:
         found = self._grammar.walk(pattern.walk, view, start, end)
         if found is None:
             return
-        score = _score(compiled, view.text, *found)
+        score = 0.0 if _forbidden(compiled, view.text, *found) else _score(compiled, view.text, *found)
         if score > 0:
             yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
+
+
+def _span(match: Any, group: int, view: View) -> tuple[int, int]:
+    """Code points of a group; (0, 0) where it took no part."""
+    first, last = match.span(group)
+    return (view.offset(first), view.offset(last)) if last > first else (0, 0)
+
+
+def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
+    """Whether what stands before or after rules the span out."""
+    if compiled.not_before and compiled.not_before.search(text[max(0, start - _LOOK) : start]):
+        return True
+    return bool(compiled.not_after and compiled.not_after.match(text[end : end + _LOOK]))
 
 
 def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     pattern = compiled.pattern
     if pattern.boundary != "none" and _touches(text, start, end, pattern.boundary):
-        return 0.0
-    if compiled.not_before and compiled.not_before.search(text[max(0, start - _LOOK) : start]):
-        return 0.0
-    if compiled.not_after and compiled.not_after.match(text[end : end + _LOOK]):
         return 0.0
     score = pattern.score
     if compiled.context and compiled.context.search(text[max(0, start - pattern.reach) : end + pattern.reach]):

