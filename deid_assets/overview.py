@@ -57,9 +57,13 @@ def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> 
         scores_from_table(files.read("merged_spans", batch, "scores")).get("merged_spans", zero)
         for batch in files.batches("merged_spans")
     ]
-    per_detector["line-up, merged"] = sum(merged, zero)
+    per_detector["line-up merged"] = sum(merged, zero)
+    per_detector = {name: found for name, found in per_detector.items() if found.notes.notes}
+    if not per_detector:
+        console.print("No gold annotations, so no scores.")
+        return
     table = Table(title=f"Against gold, profile {corpus.settings.profile}", title_justify="left", pad_edge=False)
-    for heading in ("detector", "gold spans", "strict P", "strict R", "strict F1", "characters covered", "notes clean"):
+    for heading in ("detector", "gold", "strict P", "R", "F1", "chars covered", "clean notes"):
         table.add_column(heading, justify="left" if heading == "detector" else "right")
     for name, found in per_detector.items():
         strict, notes = found.micro(Scheme.STRICT), found.notes

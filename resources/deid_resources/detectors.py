@@ -56,18 +56,17 @@ class DetectorPool:
         with ProcessPoolExecutor(
             min(self._workers, len(chunks)),
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_load_in_worker,
-            initargs=(name, dict(self._options.get(name, {}))),
         ) as pool:
-            jobs = [pool.submit(_detect_in_worker, name, chunk, stage) for chunk in chunks]
+            options = dict(self._options.get(name, {}))
+            jobs = [pool.submit(_detect_in_worker, name, options, chunk, stage) for chunk in chunks]
             return [outcome for job in jobs for outcome in job.result()]
 
 
-def _load_in_worker(name: str, options: Mapping[str, Any]) -> None:
-    _loaded[name] = load(name, options=options)
-
-
-def _detect_in_worker(name: str, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:
+def _detect_in_worker(
+    name: str, options: Mapping[str, Any], notes: Sequence[Note], stage: str
+) -> list[SpanSet | Failed]:
+    if name not in _loaded:
+        _loaded[name] = load(name, options=options)
     return detect(_loaded[name], notes, stage=stage)
 
 
