@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # U+FFFD is what a decoder leaves for bytes it could not read. Controls other than the blanks do not occur in prose.
 _BROKEN = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]")
@@ -21,6 +23,9 @@ def notes_frame(notes: Iterable[Note]) -> pd.DataFrame:
     Columns: ``note_id``; ``digest``; ``lang``, missing where unknown; ``n_chars``; ``broken_chars``, the number
     of replacement and control characters, which a wrong encoding leaves behind.
     """
+    import numpy as np  # noqa: PLC0415 - the code location loads without numpy and pandas
+    import pandas as pd  # noqa: PLC0415
+
     rows = list(notes)
     return pd.DataFrame(
         {
@@ -39,6 +44,9 @@ def span_sets_frame(notes: Iterable[Note], span_sets: Iterable[SpanSet]) -> pd.D
     Columns: ``note_id``; ``digest``, which the spans were made for; ``note_digest`` and ``n_chars`` of the note,
     missing where the note is not known; ``n_spans``.
     """
+    import numpy as np  # noqa: PLC0415 - the code location loads without numpy and pandas
+    import pandas as pd  # noqa: PLC0415
+
     known = {note.note_id: note for note in notes}
     sets = list(span_sets)
     found = [known.get(spans.note_id) for spans in sets]
@@ -61,6 +69,9 @@ def spans_frame(notes: Iterable[Note], span_sets: Iterable[SpanSet]) -> pd.DataF
     span is in bounds exactly when it is not negative; ``gap``, the distance to the end of what the note's earlier
     spans cover, negative where two overlap.
     """
+    import numpy as np  # noqa: PLC0415 - the code location loads without numpy and pandas
+    import pandas as pd  # noqa: PLC0415
+
     sizes = {note.note_id: len(note.text) for note in notes}
     sets: Sequence[SpanSet] = list(span_sets)
     flat = [span for spans in sets for span in spans]
@@ -83,6 +94,8 @@ def spans_frame(notes: Iterable[Note], span_sets: Iterable[SpanSet]) -> pd.DataF
 
 def with_margins(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of spans with ``margin`` and ``gap`` computed from its other columns; see ``spans_frame``."""
+    import pandas as pd  # noqa: PLC0415
+
     frame = frame.sort_values(["note_id", "start", "end"], kind="stable", ignore_index=True)
     # skipna=False: the margin of a span whose note is not known is missing, and fails.
     margins = pd.DataFrame(
@@ -94,5 +107,7 @@ def with_margins(frame: pd.DataFrame) -> pd.DataFrame:
 
 def balance_frame(*, entered: int, left: int, quarantined: int) -> pd.DataFrame:
     """Return one row of note counts, with ``balance``: those unaccounted for, negative where some were added."""
+    import pandas as pd  # noqa: PLC0415
+
     row = {"entered": entered, "left": left, "quarantined": quarantined, "balance": entered - left - quarantined}
     return pd.DataFrame([row])

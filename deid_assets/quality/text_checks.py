@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from deid_assets.core.counts import Counts
 from deid_assets.core.detector import Detector, Failed, detect
@@ -12,7 +13,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.pipeline import residual
 from deid_assets.core.redact import Edit, Redacted
-from deid_assets.core.span import Span
+from deid_assets.core.span import SpanSet
 from deid_assets.quality.verdict import Verdict
 
 
@@ -63,39 +64,41 @@ def residual_hits(
     it holds a letter or digit. A note that the detector fails on fails the check.
 
     Args:
-        detector: Any detector; best one that had no part in the redaction.
+        detector: Best one that had no part in the redaction.
         pairs: Originals and their redactions.
         keep: Categories that the policy keeps.
         limit: Hits that pass.
-        blocking: Whether a failure stops the materialization.
+        blocking: Whether a failure stops the run.
 
     Returns:
         Counts ``notes``, ``hits``, ``notes_with_hits``, ``failed`` and ``hits_<label>`` for labels with hits.
     """
     rows = list(pairs)
-    notes = [Note(note.note_id, redacted.text, note.patient_id, note.lang) for note, redacted in rows]
-    hits: Counter[str] = Counter()
-    with_hits = failed = 0
-    for (note, redacted), outcome in zip(rows, detect(detector, notes, stage="residual"), strict=True):
-        if isinstance(outcome, Failed):
-            failed += 1
-            continue
-        labels = [label for label in _kept_labels(note, redacted, outcome) if label not in keep]
-        hits.update(f"hits_{label.lower()}" for label in labels)
-        with_hits += bool(labels)
-    total = hits.total()
+    outcomes = detect(detector, [replace(note, text=redacted.text) for note, redacted in rows], stage="residual")
+    found = [_residual_labels(*row, outcome, keep) for row, outcome in zip(rows, outcomes, strict=True)]
+    hits = Counter(label for labels in found for label in labels or ())
+    counts = {
+        "notes": len(rows),
+        "hits": hits.total(),
+        "notes_with_hits": sum(map(bool, found)),
+        "failed": found.count(None),
+    }
     return Verdict(
         f"residual_{detector.name}",
-        passed=total <= limit and failed == 0,
+        passed=counts["hits"] <= limit and counts["failed"] == 0,
         blocking=blocking,
-        counts={"notes": len(rows), "hits": total, "notes_with_hits": with_hits, "failed": failed, **hits},
+        counts=counts | {f"hits_{label.lower()}": count for label, count in sorted(hits.items())},
         description=f"{detector.name} finds nothing in the text that redaction kept",
     )
 
 
-def _kept_labels(note: Note, redacted: Redacted, hits: Iterable[Span]) -> list[Phi]:
-    """Labels of the parts of hits in kept text that hold a letter or digit."""
-    pieces = residual(hits, redacted.edits)
+def _residual_labels(
+    note: Note, redacted: Redacted, outcome: SpanSet | Failed, keep: Collection[Phi]
+) -> list[Phi] | None:
+    """Labels of the parts of hits in kept text that hold a letter or digit; ``None`` where detection failed."""
+    if isinstance(outcome, Failed):
+        return None
+    pieces = [piece for piece in residual(outcome, redacted.edits) if piece.label not in keep]
     return [piece.label for piece in pieces if any(map(str.isalnum, note.text[piece.start : piece.end]))]
 
 
