@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 
