@@ -199,5 +199,5 @@ def span_record(span: Span, *, full: bool = False) -> dict[str, object]:
 
 
 def to_json(record: object) -> str:
-    """Return compact-enough JSON on one line, with characters written as themselves."""
+    """Return JSON on one line, with characters written as themselves."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False)

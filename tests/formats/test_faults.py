@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap, Phi
-from deid_assets.formats import read_notes, read_spans
+from deid_assets.formats import Annotated, read_notes, read_spans, write_notes
 
 CANARY = "Zebulon-7731"
 TEXT = f"Seen by {CANARY} today."
@@ -118,6 +119,28 @@ def test_an_empty_file_is_one_fault(name, faults_of):
 @pytest.mark.parametrize(("name", "content"), [("n.jsonl", "\n \r\n"), ("n.csv", "id,text\r\n")])
 def test_a_file_without_notes_is_an_empty_file(name, content, faults_of):
     assert [fault.kind for fault in faults_of(name, content)] == ["empty-file"]
+
+
+def test_a_parquet_file_without_rows_is_an_empty_file(tmp_path):
+    (fault,) = read_notes(parquet(tmp_path / "n.parquet", id=pa.array([], pa.string()), text=pa.array([], pa.string())))
+    assert fault.kind == "empty-file"
+
+
+@pytest.mark.parametrize(
+    "meta", [[[1, 2]], [{"site": 7}], [{"site": None}], pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))]
+)
+def test_parquet_meta_that_is_no_map_of_strings_is_a_fault(meta, tmp_path):
+    (fault,) = read_notes(parquet(tmp_path / "n.parquet", id=["n1"], text=[CANARY], meta=meta))
+    assert (fault.kind, fault.line, fault.note_id) == ("malformed", 1, "n1")
+
+
+def test_a_flipped_bit_of_parquet_is_a_fault(tmp_path):
+    path = tmp_path / "n.parquet"
+    write_notes(path, [Annotated(Note("n1", CANARY))])
+    blob = bytearray(path.read_bytes())
+    blob[blob.index(CANARY.encode())] ^= 1
+    path.write_bytes(blob)
+    assert [fault.kind for fault in read_notes(path)] == ["malformed"]
 
 
 @pytest.mark.parametrize("name", ["n.jsonl", "n.csv"])

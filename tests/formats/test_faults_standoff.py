@@ -77,7 +77,7 @@ def test_a_broken_brat_annotation_withholds_its_note(ann, kind, tmp_path):
 
 def test_discontinuous_annotations_are_split_when_asked(tmp_path):
     (tmp_path / "n1.txt").write_bytes(b"Ana\r\nMaria\r\nLee")
-    (tmp_path / "n1.ann").write_bytes(b"T1\tNAME 0 3;12 15\tAna Lee\r\nT2\tNAME 0 10\tAna  Maria\r\n")
+    (tmp_path / "n1.ann").write_bytes(b"\xef\xbb\xbfT1\tNAME 0 3;12 15\tAna Lee\r\nT2\tNAME 0 10\tAna  Maria\r\n")
     (annotated,) = read_notes(tmp_path, options=ReadOptions(discontinuous="split"))
     assert [(span.start, span.end) for span in annotated.spans] == [(0, 3), (0, 10), (12, 15)]
 

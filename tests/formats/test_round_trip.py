@@ -240,3 +240,22 @@ def test_lone_surrogates_outside_the_text_are_not_written(tmp_path):
     with pytest.raises(InputError, match="lone surrogate"):
         write_spans(tmp_path / "s.jsonl", [SpanSet("n", "0" * 64, (Span(0, 1, Phi.NAME, source="\ud800"),))])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_table_says_what_each_format_keeps(name):
+    note = Note("n1", "Ana", "p1", "es", {"site": "7"})
+    span = Span(0, 3, Phi.NAME, 0.5, "rules", "PER")
+    spans = SpanSet.of(note, [span]) if "spans" in FORMATS[name].keeps else None
+    (read,) = through([Annotated(note, spans)], name)
+    found = read.spans.spans[0] if read.spans else None
+    kept = {
+        "spans": found is not None and (found.start, found.end, found.label) == (0, 3, Phi.NAME),
+        "native_label": found is not None and found.native_label == "PER",
+        "score": found is not None and found.score == 0.5,
+        "source": found is not None and found.source == "rules",
+        "patient_id": read.note.patient_id == "p1",
+        "lang": read.note.lang == "es",
+        "meta": read.note.meta == {"site": "7"},
+    }
+    assert {field for field, is_kept in kept.items() if is_kept} == FORMATS[name].keeps
