@@ -7,7 +7,6 @@ from deid_assets.core.counts import Evaluation
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import available
-from deid_assets.store import records, tables
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
 
@@ -17,6 +16,8 @@ CORPUS = "default"
 
 def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
     """Enter the notes of a batch, without their texts."""
+    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
     with corpus.database.session() as session:
         records.save_batch(session, batch, corpus=CORPUS)
         records.save_notes(session, batch, notes)
@@ -25,6 +26,8 @@ def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
 
 def record_spans(corpus: Corpus, batch: str, detector: str, span_sets: Iterable[SpanSet]) -> None:
     """Enter what a detector found."""
+    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
     plugin = available()[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
@@ -34,6 +37,8 @@ def record_spans(corpus: Corpus, batch: str, detector: str, span_sets: Iterable[
 
 def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluation]) -> None:
     """Enter a detector's scores, batch by batch."""
+    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
     plugin = available()[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
@@ -44,6 +49,8 @@ def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluat
 
 def record_release(corpus: Corpus, batch: str, policy: str, receipt: Receipt) -> None:
     """Enter a release."""
+    from deid_assets.store import records, tables  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
     row = tables.ReleaseRow(
         policy=policy,
         batch=batch,
@@ -59,6 +66,8 @@ def record_release(corpus: Corpus, batch: str, policy: str, receipt: Receipt) ->
 
 def record_run(corpus: Corpus, receipt: Receipt, *, dagster_run_id: str, started: datetime) -> None:
     """Enter that a partition was made, when and how fast."""
+    from deid_assets.store import records, tables  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
     row = tables.RunRow(
         asset=receipt.asset,
         batch=receipt.batch,

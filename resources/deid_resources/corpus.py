@@ -2,15 +2,18 @@
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pydantic import PrivateAttr
 
 from deid_assets.config import Settings
 from deid_assets.core.keys import Key
-from deid_assets.store.database import Database
 from deid_assets.store.files import CorpusFiles
 from deid_resources.detectors import DetectorPool
+
+if TYPE_CHECKING:
+    from deid_assets.store.database import Database
 
 
 class Corpus:
@@ -29,8 +32,10 @@ class Corpus:
         return CorpusFiles(self.settings.store, key=self.settings.receipt_key())
 
     @cached_property
-    def database(self) -> Database:
+    def database(self) -> "Database":
         """The text-free store, migrated to the newest schema."""
+        from deid_assets.store.database import Database  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
         database = Database(self.settings.sql_url)
         database.upgrade()
         return database
