@@ -1,0 +1,77 @@
+"""The whole graph on MTSamples: wall time, memory, and what Dagster itself costs.
+
+DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_graph.py [--line-up rules]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from conditions import conditions
+
+DRIVER = """
+import time
+started = time.perf_counter()
+from deid_assets.config import Settings
+from deid_assets.quickstart import main
+import deid_assets.definitions
+print(f"imports             {time.perf_counter() - started:6.1f} s")
+raise SystemExit(main(%r))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--notes", type=Path, help="notes file; MTSamples under DEID_CORPORA when not given")
+    options = parser.parse_args()
+    notes = options.notes or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
+    if not notes.is_file():
+        sys.exit(f"{notes} is not there; set DEID_CORPORA or give --notes")
+    print(conditions())
+    with tempfile.TemporaryDirectory() as home:
+        environment = {
+            **os.environ,
+            "DEID_HOME": home,
+            "DAGSTER_HOME": f"{home}/dagster",
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+        }
+        arguments = ["--notes", str(notes)]
+        started = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER % (arguments,)], env=environment, capture_output=True, text=True, check=False
+        )
+        wall = time.perf_counter() - started
+        print(done.stdout)
+        if done.returncode:
+            print(done.stderr[-2_000:])
+        spent, rows = _asset_seconds(Path(home) / "deid.sqlite")
+        for asset, seconds in rows:
+            print(f"  {asset:30} {seconds:6.1f} s")
+        print(f"wall                {wall:6.1f} s, of which assets {spent:.1f} s")
+        again = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "deid_assets.quickstart"], env=environment, capture_output=True, check=False
+        )
+        print(f"second run          {time.perf_counter() - again:6.1f} s, nothing to do")
+    # The largest single child: the main process or a detector's worker.
+    print(
+        f"peak memory         {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:6.0f} MB, largest process"
+    )
+
+
+def _asset_seconds(database: Path) -> tuple[float, list[tuple[str, float]]]:
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute("select asset, seconds from deid_runs order by id").fetchall()
+    return sum(seconds for _, seconds in rows), rows
+
+
+if __name__ == "__main__":
+    main()
