@@ -45,6 +45,7 @@ class NoteDraft:
     placed: list[str] = field(default_factory=list)
     _scope: Variables = field(default_factory=dict)
     _unused: dict[int, list[Node]] = field(default_factory=dict)
+    _fits: dict[int, list[Node]] = field(default_factory=dict)
     _found: dict[str, Rule] = field(default_factory=dict)
 
     def write(self, name: str) -> Text:
@@ -94,9 +95,15 @@ class NoteDraft:
         if not self.with_phi:
             raise ConfigError(f"grammar {self.grammar.lang!r}: a note without PHI reaches {rule.name!r}")
         inner: list[Piece] = []
-        self.rng.choice(rule.alternatives).emit(self, inner)
+        self.rng.choice(self._fitting(rule)).emit(self, inner)
         native = self._scope.get("role", "") if rule.label is Phi.NAME else ""
         out.append(Piece("".join(piece.text for piece in inner), rule.label, native))
+
+    def _fitting(self, rule: Rule) -> list[Node]:
+        fitting = self._fits.get(id(rule))
+        if fitting is None:
+            fitting = self._fits[id(rule)] = rule.fitting(self.tags)
+        return fitting
 
     def _pick(self, rule: Rule) -> Node:
         """Return an alternative that this note has not used, as long as there is one."""
@@ -104,7 +111,7 @@ class NoteDraft:
             return rule.alternatives[0]
         unused = self._unused.get(id(rule))
         if not unused:
-            unused = self._unused[id(rule)] = list(rule.alternatives)
+            unused = self._unused[id(rule)] = list(self._fitting(rule))
         return unused.pop(self.rng.randrange(len(unused)))
 
     def heading(self, name: str, out: list[Piece]) -> None:

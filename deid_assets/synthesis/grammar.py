@@ -9,6 +9,7 @@ A folder ``grammars/<lang>`` holds ``*.txt`` files. A file holds rules, a rule h
     [date.text : DATE]            the expansion is one piece of PHI
     [mrn : MRN !]                 ... and stays the same in all notes of a patient
     [address @gb]                 used instead of [address] where the tag "gb" holds
+    <stroke tia> weak left arm    only where one of the tags holds
     [[note.letter]]               alternatives span lines and are separated by "---"
 
 Rules in ``topics/<topic>.txt`` carry the tag ``<topic>``. Inside an alternative:
@@ -32,7 +33,7 @@ Rules in ``topics/<topic>.txt`` carry the tag ``<topic>``. Inside an alternative
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -45,6 +46,7 @@ from deid_assets.synthesis.nodes import Node, parse
 _HEADER = re.compile(
     r"(?P<open>\[\[?)(?P<name>[a-z0-9_.]+)(?:\s*@(?P<tag>\w+))?(?:\s*:\s*(?P<label>[A-Z_]+))?(?P<once>\s*!)?\]\]?$"
 )
+_ONLY = re.compile(r"<([a-z0-9_ ]+)> ")
 _WEIGHT = re.compile(r"(\d+)\* ")
 
 
@@ -58,6 +60,7 @@ class Rule:
         once: Whether a patient keeps the first expansion.
         alternatives: What it can expand to; a weighted line appears several times.
         lines: The same as written, for lists that code reads.
+        only: Per alternative, the tags of which one must hold; empty where it always fits.
     """
 
     name: str
@@ -65,6 +68,19 @@ class Rule:
     once: bool
     alternatives: tuple[Node, ...] = field(repr=False)
     lines: tuple[str, ...] = field(repr=False)
+    only: tuple[frozenset[str], ...] = field(repr=False)
+
+    def fitting(self, tags: Iterable[str]) -> list[Node]:
+        """Return the alternatives that the tags allow.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        held = frozenset(tags)
+        nodes = [node for node, only in zip(self.alternatives, self.only, strict=True) if not only or only & held]
+        if not nodes:
+            raise ConfigError(f"rule {self.name!r} has no alternative for tags {', '.join(sorted(held))}; add one")
+        return nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +167,7 @@ def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tup
         lines = [block.strip("\n") for block in re.split(r"^---$", "\n".join(body), flags=re.MULTILINE)]
     else:
         lines = [line for text in body if text.strip() for line in _weighted(text)]
-    lines = [line for line in lines if line]
+    conditions, lines = _conditions([line for line in lines if line])
     if not lines:
         raise ConfigError(f"{place}: rule {header['name']!r} has no alternatives; add a line")
     label = header["label"]
@@ -163,11 +179,18 @@ def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tup
         raise ConfigError(f"{place}: rule {header['name']!r}: {error}") from None
     tag = header["tag"] or topic
     key = f"{header['name']}@{tag}" if tag else header["name"]
-    return key, Rule(header["name"], Phi(label) if label else None, bool(header["once"]), alternatives, tuple(lines))
+    return key, Rule(header["name"], Phi(label) if label else None, bool(header["once"]), alternatives, tuple(lines), conditions)
+
+
+def _conditions(lines: list[str]) -> tuple[tuple[frozenset[str], ...], list[str]]:
+    """Split the leading ``<tag tag>`` off each line."""
+    matches = [_ONLY.match(line) for line in lines]
+    only = tuple(frozenset(match[1].split()) if match else frozenset() for match in matches)
+    return only, [line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)]
 
 
 def _weighted(line: str) -> list[str]:
     match = _WEIGHT.match(line)
     if match is None:
-        return ["" if line.strip() == "(nothing)" else line.strip()]
+        return [line.strip()]
     return [line[match.end() :].strip()] * int(match[1])

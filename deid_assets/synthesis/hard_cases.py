@@ -104,7 +104,7 @@ HARD_CASES = (
     HardCase("date_in_words", 0.10),
     HardCase("iso_date", 0.10),
     HardCase("foreign_date_order", 0.08),
-    HardCase("old_age", 0.30),
+    HardCase("old_age", 0.80),
     HardCase("unlabelled_id", 0.10),
     HardCase("phone_extension", 0.10),
     HardCase("online_contact", 0.12),

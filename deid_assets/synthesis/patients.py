@@ -20,8 +20,8 @@ DAYS = 13 * 365
 VERY_OLD_RATE = 0.12
 """Share of patients over 89 among topics that allow it; HIPAA treats these ages apart."""
 
-PROBLEM = ("dx", "complaint", "study", "keyfinding", "conclusion", "procedure")
-"""Variables that a line of the rule ``problems`` sets, separated by slashes: they belong together."""
+PROBLEM = ("problem", "dx", "complaint", "study", "keyfinding", "conclusion", "procedure")
+"""Variables that a line of the rule ``problems`` sets, separated by slashes: they belong together; ``problem`` is a tag."""
 
 SPREAD = {
     "emergency": (0, 0),
@@ -98,7 +98,7 @@ class World:
         }
         subjects |= dict(zip(("dr", "dr2", "dr3", "rn"), rng.sample(self._staff, 4), strict=True))
         subjects |= dict(zip(("site", "site2"), rng.sample(self._sites[variant], 2), strict=True))
-        patient = Patient(f"syn-{grammar.lang}-p{index:05d}", person, born, admitted, topic, (topic, variant, sex), problem, subjects)
+        patient = Patient(f"syn-{grammar.lang}-p{index:05d}", person, born, admitted, topic, (problem["problem"], topic, variant, sex), problem, subjects)
         return patient, rng
 
     def encounters(self, patient: Patient, rng: Random, kinds: Sequence[str]) -> Iterator[Encounter]:
@@ -134,7 +134,7 @@ class World:
     def _age(self, rng: Random, topic: str) -> int:
         youngest, oldest = (int(bound) for bound in self.grammar.lines("ages", topic)[0].split())
         if oldest >= 90 and rng.random() < VERY_OLD_RATE:
-            return rng.randint(90, 101)
+            return rng.randint(90, 98)
         return rng.randint(youngest, min(oldest, 89))
 
     def _place(self, rng: Random, variant: str) -> dict[str, str]:
