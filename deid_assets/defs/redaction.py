@@ -69,7 +69,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
         tables={**_tables(by_id, done), "failed": failed_to_table(withheld)},
         sources=[corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, MERGED)],
         verdicts=[
-            complete(by_id, (found.note_id for found in done), (failed.note_id for failed in withheld)),
+            complete(list(by_id), (found.note_id for found in done), (failed.note_id for failed in withheld)),
             unchanged_outside((by_id[found.note_id], found) for found in done),
             survivors(_audits([(by_id[found.note_id], found) for found in done], known, policy)),
             _no_residual_hits(done, hits),
