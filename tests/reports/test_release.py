@@ -37,9 +37,10 @@ def test_the_verdict_stands_first(passing, page_of, change, verdict, reason):
 def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
     page = page_of(release_html(ReleaseSummary(**{**passing, "checks": (*passing["checks"], WARNED, BLOCKED)})))
 
-    verdicts = [row[0] for row in page.table("Failed checks first")]
-    assert verdicts == ["✗ failed", "! warning", "✓ passed", "✓ passed"]
-    assert page.table("Failed checks first")[0][-1] == "survivors 3"
+    assert [row[0] for row in page.table("A blocking check that fails stops")] == ["✗ failed", "! warning"]
+    everything = page.table("Those that did not pass come first")
+    assert [row[0] for row in everything] == ["✗ failed", "! warning", "✓ passed", "✓ passed"]
+    assert everything[0][-1] == "survivors 3"
 
 
 def test_counts_carry_thousands_separators(release, page_of):
@@ -86,7 +87,7 @@ def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
 
     assert page.text.index("Recall was not measured") < page.text.index("Notes released")
     assert "There is no gold for this batch, so recall was not measured." in page.text
-    assert page.tiles["Identifiers hidden"] == ["n/a", "no gold for this batch"]
+    assert page.tiles["Identifiers the line-up found"] == ["n/a", "no gold for this batch"]
 
 
 def test_gold_without_a_span_does_not_read_as_a_score(passing, page_of):
@@ -101,7 +102,7 @@ def test_scores_come_with_their_interval(passing, weak, page_of):
 
     assert "Gold: 10 notes, annotated twice." in page.text
     # 10 of 30 spans hidden: Wilson's limits are 0.192 and 0.512.
-    assert page.tiles["Identifiers hidden"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
+    assert page.tiles["Identifiers the line-up found"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
     assert page.table("Merged spans by label")[1][:3] == ["LOCATION", "10", "0.000 [0.000, 0.278]"]
 
 
