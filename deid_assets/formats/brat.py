@@ -37,7 +37,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     if isinstance(text, Fault):
         yield text
         return
-    beside = source.sibling(".ann")
+    beside = source.sibling(".ann") if options.annotations else None
     if beside is None:
         yield Draft(source.name, note_id, text)
         return

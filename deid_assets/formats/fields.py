@@ -9,7 +9,7 @@ from typing import NoReturn
 from deid_assets.core.note import Note
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats.annotated import Annotation, Draft, Problem, RecordError
-from deid_assets.formats.options import Columns
+from deid_assets.formats.options import Columns, ReadOptions
 
 _MAX_OFFSET = 2**53
 """Beyond it, JSON readers of other languages round."""
@@ -42,20 +42,20 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def draft_of(record: object, columns: Columns, *, file: str, line: int) -> Draft:
+def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> Draft:
     """Return the draft of one record.
 
     Args:
         record: An object with the named columns; ``None`` and absent are the same.
-        columns: Names of the fields.
+        options: Names of the fields, and whether annotations are read.
         file: Relative name of the source.
         line: Line or row.
 
     Raises:
         RecordError: A field is missing or of the wrong type. Broken annotations are the draft's problems.
     """
-    fields = _mapping(record, "the record")
-    raw_spans = fields.get(columns.spans)
+    fields, columns = _mapping(record, "the record"), options.columns
+    raw_spans = fields.get(columns.spans) if options.annotations else None
     annotations, problems = (None, ()) if raw_spans is None else annotations_of(raw_spans)
     meta = _meta(fields.get(columns.meta))
     meta |= {name: value for name in columns.into_meta if (value := optional_string(fields, name)) is not None}

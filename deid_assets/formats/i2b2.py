@@ -35,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         return
     try:
         root = fromstring(blob, forbid_dtd=True)
-        yield _draft(root, source)
+        yield _draft(root, source, options)
     except DefusedXmlException:
         reason = "declares a document type or an entity; remove the DOCTYPE"
         yield source.fault("unsafe-xml", reason, note_id=note_id)
@@ -57,13 +57,13 @@ def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
     return source.fault("malformed", reason, line=line, note_id=source.note_id)
 
 
-def _draft(root: Element, source: Source) -> Draft:
+def _draft(root: Element, source: Source, options: ReadOptions) -> Draft:
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
         raise RecordError("missing-field", "has not one TEXT without elements and at most one TAGS; export it again")
     text = texts[0].text or ""
-    if not tags:
+    if not tags or not options.annotations:
         return Draft(source.name, source.note_id, text)
     annotations: list[Annotation] = []
     problems: list[Problem] = []

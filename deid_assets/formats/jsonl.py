@@ -30,7 +30,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         record: object = None
         try:
             record = parse_json(text)
-            yield draft_of(record, options.columns, file=source.name, line=number)
+            yield draft_of(record, options, file=source.name, line=number)
         except RecordError as error:
             note_id = record.get(options.columns.note_id) if isinstance(record, dict) else None
             note_id = note_id if isinstance(note_id, str) else None

@@ -60,6 +60,8 @@ class ReadOptions:
         encoding: Of text, brat, CSV and JSON Lines; XML declares its own and Parquet is UTF-8.
         columns: Names of the fields.
         delimiter: Of CSV; one ASCII character.
+        annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
+            fault in its annotations does not withhold it.
 
     Raises:
         ConfigError: A value is not one of those allowed.
@@ -71,6 +73,12 @@ class ReadOptions:
     encoding: str = "utf-8"
     columns: Columns = Columns()
     delimiter: str = ","
+    annotations: bool = True
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The named fields that are read."""
+        return tuple(name for name in self.columns.known if self.annotations or name != self.columns.spans)
 
     def __post_init__(self) -> None:
         if self.offsets not in ("codepoint", "utf8", "utf16"):

@@ -24,7 +24,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     columns = options.columns
     required = (columns.note_id, columns.text, *columns.into_meta)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR
-    for row in rows(source, required, columns.known, text=columns.text, max_bytes=max_bytes):
+    for row in rows(source, required, options.fields, text=columns.text, max_bytes=max_bytes):
         if isinstance(row, Fault):
             yield row
             continue
@@ -33,7 +33,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
             meta = record.get(columns.meta)
             if isinstance(meta, list) and all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in meta):
                 record[columns.meta] = dict(meta)  # pyarrow gives a map as a list of pairs
-            yield draft_of(record, columns, file=source.name, line=number)
+            yield draft_of(record, options, file=source.name, line=number)
         except RecordError as error:
             note_id = record.get(columns.note_id)
             note_id = note_id if isinstance(note_id, str) else None

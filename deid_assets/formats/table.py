@@ -42,8 +42,9 @@ def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOption
         record: dict[str, object] = {name: row.get(name) or None for name in (*columns.known, *columns.into_meta)}
         record[columns.text] = row[columns.text]
         for name in (columns.spans, columns.meta):
-            record[name] = parse_json(row[name]) if row.get(name) else None
-        return draft_of(record, columns, file=source.name, line=line)
+            if name in options.fields:
+                record[name] = parse_json(row[name]) if row.get(name) else None
+        return draft_of(record, options, file=source.name, line=line)
     except RecordError as error:
         return source.fault(error.kind, error.reason, line=line, note_id=row[columns.note_id])
 
