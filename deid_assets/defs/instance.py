@@ -11,6 +11,8 @@ DAGSTER_YAML = """\
 # Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors by class only.
 telemetry:
   enabled: false
+nux:
+  enabled: false
 compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
   class: NoOpComputeLogManager
