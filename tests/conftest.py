@@ -1,0 +1,250 @@
+"""An installation on disk with detectors of its own, for tests that run the asset graph."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+STENCIL = '''
+"""Test detector: names that begin with Zed, and seven-digit record numbers."""
+
+import re
+
+from deid_assets import Phi, Span, SpanSet
+
+PATTERNS = ((Phi.NAME, re.compile(r"\\bZed[a-z]+\\b")), (Phi.MRN, re.compile(r"\\b[0-9]{7}\\b")))
+
+
+class Detector:
+    name = "@NAME@"
+    version = "1"
+    labels = frozenset({Phi.NAME, Phi.MRN})
+
+    def __init__(self, *, raise_on="", skip="", import_fails=False):
+        if import_fails:
+            raise RuntimeError("no model file")
+        self._raise_on, self._skip = raise_on, skip
+
+    def detect(self, notes):
+        return [SpanSet.of(note, self._spans(note)) for note in notes]
+
+    def _spans(self, note):
+        if self._raise_on and self._raise_on in note.text:
+            raise LookupError(f"cannot read {note.text}")
+        for label, pattern in PATTERNS:
+            if label != self._skip:
+                for match in pattern.finditer(note.text):
+                    yield Span(match.start(), match.end(), label, 0.9, self.name)
+'''
+
+SETTINGS = """
+line_up = ["stencil"]
+policies = ["tag", "blackout"]
+release_policy = "tag"
+languages = ["en"]
+[gates]
+min_gold_characters = 1
+"""
+
+PEOPLE = ("Zedmarlow", "Zedquill", "Zedharrow", "Zedpenrose", "Zedfinch", "Zedlister", "Zedwarrick", "Zedtolland")
+STORIES = (
+    "Chest pain since noon, relieved by rest; troponin negative twice and the tracing is unchanged.",
+    "Fell on ice and landed on the left hip. Films show no break; walks with a frame.",
+    "Fever and productive cough for four days, crackles at the right base, amoxicillin begun.",
+    "Reviewed after cataract surgery: the wound is clean and vision has improved markedly.",
+    "Insulin dose raised because morning sugars stay above target; diet was discussed at length.",
+    "Migraine with aura twice a week. Started on a low dose of propranolol in the evening.",
+    "Routine antenatal visit, fundal height as expected, movements felt, next scan booked.",
+    "Psoriasis on elbows and scalp, topical steroid renewed, joints are quiet on examination.",
+)
+
+
+def write_detector(site: Path, name: str, *, body: str = STENCIL) -> None:
+    """Lay a detector's distribution out in a folder, as pip would."""
+    package, info = site / f"deid_{name}", site / f"deid_{name}-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(body.replace("@NAME@", name))
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\nSummary: For tests\n")
+    (info / "entry_points.txt").write_text(f"[deid_assets.detectors]\n{name} = deid_{name}:Detector\n")
+
+
+def note_record(number: int, story: str, *, person: str, record: int, gold: bool = True) -> dict[str, object]:
+    """One line of the exchange format, with its gold spans."""
+    text = f"{person}, record {record}. {story}\n"
+    mrn = text.index(str(record))
+    spans = [{"start": 0, "end": len(person), "label": "NAME"}, {"start": mrn, "end": mrn + 7, "label": "MRN"}]
+    fields = {"id": f"note-{number}", "lang": "en", "text": text, "patient_id": f"patient-{number}"}
+    return {**fields, "spans": spans} if gold else fields
+
+
+def note_records(first: int = 0, *, gold: bool = True) -> list[dict[str, object]]:
+    """Eight notes about different things, all different for another ``first``."""
+    return [
+        note_record(first + n, story, person=f"{person}{chr(97 + first % 26)}", record=4_000_000 + first + n, gold=gold)
+        for n, (person, story) in enumerate(zip(PEOPLE, STORIES, strict=True))
+    ]
+
+
+class Installation:
+    """A home folder with settings, and the graph run in process on it.
+
+    Args:
+        root: Holds ``deid.toml``, ``home/`` and ``dagster/``.
+    """
+
+    detectors: Sequence[str] = ("stencil", "shade")
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home, self.dagster_home = root / "home", root / "dagster"
+
+    @property
+    def store(self) -> Path:
+        return self.home / "store"
+
+    def configure(self, settings: str) -> None:
+        """Replace the settings."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        (self.root / "deid.toml").write_text(settings)
+
+    def environment(self) -> dict[str, str]:
+        """What a process of this installation needs to be told."""
+        return {
+            "DEID_CONFIG": str(self.root / "deid.toml"),
+            "DEID_HOME": str(self.home),
+            "DAGSTER_HOME": str(self.dagster_home),
+            "DEID_KEY": "5a" * 32,
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+            "DAGSTER_REDACT_USER_CODE_ERRORS": "1",
+        }
+
+    def receive(self, records: Sequence[object], *, name: str = "notes.jsonl") -> str:
+        """Drop a file, take it in, and return its batch."""
+        from deid_assets.defs.landing import take_in
+
+        landing = self.home / "landing"
+        landing.mkdir(parents=True, exist_ok=True)
+        (landing / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+        (batch,) = take_in(self.settings(), settle_s=0)
+        return batch
+
+    def settings(self):
+        from deid_assets.config import Settings
+
+        return Settings.load()
+
+    def corpus(self):
+        """The installation, opened anew."""
+        from deid_resources.corpus import Corpus
+
+        return Corpus(self.settings())
+
+    def definitions(self):
+        """The graph with the test detectors only, so that what else is installed does not matter."""
+        from deid_assets import plugins
+        from deid_assets.defs.build import build_definitions
+
+        found = plugins.available()
+        return build_definitions(self.settings(), plugins={name: found[name] for name in self.detectors})
+
+    @cached_property
+    def instance(self):
+        """A Dagster instance in memory: events in SQLite files would take most of the time."""
+        import dagster as dg
+
+        return dg.DagsterInstance.ephemeral()
+
+    def run(self, batch: str | None, *assets: str, job: str = "main_job"):
+        """Make assets of a batch, all if none is named, and return what Dagster says of the run."""
+        import dagster as dg
+
+        if batch:
+            self.instance.add_dynamic_partitions("batches", [batch])
+        return (
+            self.definitions()
+            .resolve_job_def(job)
+            .execute_in_process(
+                partition_key=batch,
+                asset_selection=[dg.AssetKey(asset.split("/")) for asset in assets] or None,
+                instance=self.instance,
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                raise_on_error=False,
+            )
+        )
+
+    @staticmethod
+    def failures(result) -> dict[str, str]:
+        """Step to what Dagster shows of its failure."""
+        steps = (event for event in result.all_events if event.is_step_failure)
+        return {
+            step.step_key: step.step_failure_data.user_failure_data.description
+            if step.step_failure_data.user_failure_data
+            else step.step_failure_data.error_display_string
+            for step in steps
+        }
+
+    def run_scores(self):
+        """Make the score cards and the leaderboard."""
+        return self.run(None, job="nightly_scorecards")
+
+
+@pytest.fixture(scope="session")
+def detector_site(tmp_path_factory):
+    """A folder on the path with the detectors ``stencil`` and ``shade``."""
+    site = tmp_path_factory.mktemp("site")
+    for name in Installation.detectors:
+        write_detector(site, name)
+    sys.path.insert(0, str(site))
+    yield site
+    sys.path.remove(str(site))
+
+
+@contextmanager
+def _installed(root: Path) -> Iterator[Installation]:
+    from deid_assets.defs.instance import harden_process
+
+    installation = Installation(root)
+    before = dict(os.environ)
+    os.environ.update(installation.environment())
+    harden_process()
+    try:
+        yield installation
+    finally:
+        installation.instance.dispose()
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture
+def installation(tmp_path, detector_site):
+    """An installation without notes."""
+    with _installed(tmp_path / "installation") as fresh:
+        fresh.configure(SETTINGS)
+        yield fresh
+
+
+@pytest.fixture(scope="session")
+def _shipped_once(tmp_path_factory, detector_site):
+    with _installed(tmp_path_factory.mktemp("shipped")) as made:
+        made.configure(SETTINGS)
+        batch = made.receive(note_records())
+        assert made.failures(made.run(batch)) == {}
+        assert made.failures(made.run_scores()) == {}
+        yield made.root, batch
+
+
+@pytest.fixture
+def shipped(tmp_path, _shipped_once):
+    """A copy of an installation whose first batch is made in full; ``batch`` names it."""
+    source, batch = _shipped_once
+    shutil.copytree(source, tmp_path / "shipped")
+    with _installed(tmp_path / "shipped") as copy:
+        copy.batch = batch
+        yield copy
