@@ -5,6 +5,19 @@ standard error, nothing written; 3 a fault of the program.
 """
 
 from deid_assets.cli.app import app
-from deid_assets.cli.commands import corpus, detect, detectors, doctor, evaluate, redact
+from deid_assets.cli.commands import corpus, detect, doctor, evaluate, redact
+from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 
-__all__ = ["app", "corpus", "detect", "detectors", "doctor", "evaluate", "redact"]
+__all__ = [
+    "app",
+    "corpus",
+    "detect",
+    "detectors",
+    "doctor",
+    "evaluate",
+    "formats",
+    "labels",
+    "policies",
+    "profiles",
+    "redact",
+]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import Annotated, ParamSpec
 
 import typer
 
+from deid_assets import __version__
 from deid_assets.core.errors import DeidError
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
+INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
 
 P = ParamSpec("P")
 
@@ -22,6 +25,22 @@ app = typer.Typer(
 )  # fmt: skip
 corpus_app = typer.Typer(no_args_is_help=True, help="Synthetic corpora.")
 app.add_typer(corpus_app, name="corpus")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"deid-assets {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _deid(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
@@ -35,11 +54,20 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             code = command(*args, **kwargs)
+            sys.stdout.flush()
         except DeidError as error:
             say(f"error: {error}")
             code = BAD_INPUT
         except BrokenPipeError:
-            code = 0
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python writes again as it exits
+            code = CLOSED_PIPE
+        except OSError as error:
+            place = f": {error.filename}" if error.filename else ""
+            say(f"error: {error.strerror or type(error).__name__}{place}")
+            code = BAD_INPUT
+        except KeyboardInterrupt:
+            say("interrupted; nothing was written")
+            code = INTERRUPTED
         except Exception as error:
             if os.environ.get("DEID_DEBUG") == "1":
                 raise

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated as Arg
-from typing import Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from deid_assets import plugins
-from deid_assets.cli.app import PARTIAL, app, corpus_app, guarded, say
-from deid_assets.cli.streams import Withheld, annotated, chunks, progress, spans_by_note
-from deid_assets.core.detector import Detector, Failed
-from deid_assets.core.detector import detect as run_detector
+from deid_assets.cli.app import app, corpus_app, guarded, say
+from deid_assets.cli.line_up import Detection
+from deid_assets.cli.listings import JsonOption
+from deid_assets.cli.outputs import check_out, finish, out_format
+from deid_assets.cli.redaction import Redaction, spans_from_detectors, spans_from_file
+from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
+from deid_assets.cli.tables import print_json
+from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.note import Note
-from deid_assets.core.pipeline import redact_all
-from deid_assets.core.resolve import LineUp, resolve
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
 
-NotesArg = Arg[Path, typer.Argument(help="File or folder of notes.", show_default=False)]
+NotesArg = Arg[Path, typer.Argument(help="File or folder of notes; their annotations are not read.")]
 FormatOption = Arg[str | None, typer.Option("--format", help="Format of the notes; detected when not given.")]
 LangOption = Arg[str | None, typer.Option(help="Language of notes that name none, as an ISO 639-1 code.")]
-LabelsOption = Arg[str, typer.Option(help="Label map of the annotations.")]
-JsonOption = Arg[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
-@app.command()
-@guarded
-def detectors(*, as_json: JsonOption = False) -> int:
-    """List the installed detectors, without importing them."""
-    found = plugins.available().values()
-    if as_json:
-        rows = [
-            {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.summary, "fault": p.fault}
-            for p in found
-        ]
-        typer.echo(json.dumps(rows, indent=1))
-        return 0
-    table = Table("name", "version", "summary", pad_edge=False)
-    for plugin in found:
-        table.add_row(plugin.name, plugin.version, plugin.fault or plugin.summary)
-    Console().print(table)
-    return 0
+ReadOption = Arg[
+    list[str] | None,
+    typer.Option(help="NAME=VALUE, as in encoding=cp1252, delimiter=tab or column.text=note_text; see docs/cli.md."),
+]
+OptionOption = Arg[list[str] | None, typer.Option(help="NAME.OPTION=VALUE for a detector, the value as in TOML.")]
+DETECTOR_HELP = "NAME or NAME=MODEL; several times for several opinions, the most trusted first."
 
 
 @app.command()
@@ -57,23 +36,25 @@ def detectors(*, as_json: JsonOption = False) -> int:
 def detect(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    detector: Arg[list[str], typer.Option(help="NAME or NAME=MODEL; give it several times for several opinions.")],
-    out: Arg[Path, typer.Option(help="Spans file to write, JSON Lines without text.")],
-    option: Arg[list[str] | None, typer.Option(help="NAME.OPTION=VALUE, the value as in TOML.")] = None,
+    detector: Arg[list[str], typer.Option(help=DETECTOR_HELP)],
+    out: Arg[Path, typer.Option(help="Spans file to write, .jsonl or .parquet, without text.")],
+    option: OptionOption = None,
     resolve_by: Arg[str | None, typer.Option("--resolve", help="Overlap policy; all opinions when not given.")] = None,
     format_name: FormatOption = None,
-    labels: LabelsOption = "phi",
+    read: ReadOption = None,
     lang: LangOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Find PHI and write spans, which hold offsets and no text."""
-    line_up = [_load(spec, option or []) for spec in detector]
+    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    check_out(out, inputs=[notes], is_folder=False)
+    detection = Detection.load(detector, option or [], resolve_by)
     withheld, counted = Withheld(), {"notes": 0, "spans": 0}
 
     def found() -> Iterator[SpanSet]:
         with progress("detecting") as advance:
-            for chunk in chunks(annotated(notes, withheld, format_name=format_name, labels=labels, lang=lang)):
-                for outcome in _opinions(line_up, chunk, resolve_by):
+            for chunk in source.chunks(withheld):
+                for outcome in detection.opinions(chunk):
                     if isinstance(outcome, Failed):
                         withheld.failed(outcome)
                         continue
@@ -83,67 +64,90 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
                 advance(len(chunk))
 
     write_spans(out, found())
-    return _finish(counted, withheld, out, as_json)
+    return finish(counted, withheld, out, as_json=as_json)
 
 
 @app.command()
 @guarded
-def redact(
+def redact(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    spans: Arg[Path, typer.Option(help="Spans file made by deid detect.")],
-    policy: Arg[str, typer.Option(help="Name of a policy that comes with deid, or a TOML file.")],
+    policy: Arg[str, typer.Option(help="Name of a policy that comes with deid (see deid policies), or a TOML file.")],
     out: Arg[Path, typer.Option(help="Redacted notes; the suffix chooses the format.")],
+    spans: Arg[Path | None, typer.Option(help="Spans file made by deid detect.")] = None,
+    detector: Arg[list[str] | None, typer.Option(help=f"Detect at once instead: {DETECTOR_HELP}")] = None,
+    option: OptionOption = None,
+    resolve_by: Arg[str, typer.Option("--resolve", help="Overlap policy.")] = "union",
     format_name: FormatOption = None,
-    labels: LabelsOption = "phi",
+    to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
+    read: ReadOption = None,
+    lang: LangOption = None,
+    keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Replace spans as a policy says. A note that the spans file does not know is withheld."""
-    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads Faker for surrogates
+    """Replace PHI as a policy says, from a spans file or by detecting at once.
 
-    chosen = load_policy(policy)
-    key = check_key(chosen, _secret())
-    by_note, withheld, counted = spans_by_note(spans), Withheld(), {"notes": 0, "edits": 0}
+    A note that the spans file does not know, or that a detector fails on, is withheld.
+    """
+    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    written_as = out_format(out, to)
+    check_out(out, inputs=[path for path in (notes, spans, Path(policy)) if path], is_folder=written_as.is_folder)
+    redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
+    if (spans is None) is (detector is None):
+        raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
+    if spans is not None and (option or resolve_by != "union"):
+        raise ConfigError(
+            "--option and --resolve go with --detector; spans files are resolved by deid detect --resolve"
+        )
+    stored = SpansFile(spans) if spans is not None else None
+    find = (
+        spans_from_file(stored)
+        if stored is not None
+        else spans_from_detectors(Detection.load(detector or [], option or [], resolve_by))
+    )
+    withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
     def redacted() -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            for chunk in chunks(annotated(notes, withheld, format_name=format_name, labels=labels)):
-                known = {note.note_id: _disjoint(note, by_note) for note in chunk if note.note_id in by_note}
-                disjoint = {note_id: found for note_id, found in known.items() if isinstance(found, DisjointSpans)}
-                for note, outcome in zip(
-                    chunk, redact_all(chunk, disjoint, chosen, key=key, stage="redact"), strict=True
-                ):
-                    if isinstance(outcome, Failed):
-                        withheld.failed(_first_failure(known.get(note.note_id), outcome))
-                        continue
-                    counted["notes"] += 1
-                    counted["edits"] += len(outcome.edits)
-                    yield Annotated(Note(note.note_id, outcome.text, note.patient_id, note.lang))
+            for chunk in source.chunks(withheld):
+                yield from redaction.run(chunk, find(chunk), withheld, counted)
                 advance(len(chunk))
+        if stored is not None and (others := len(stored.rest())):
+            say(f"{others:,} notes of the spans file are not among the notes")
 
-    write_notes(out, redacted())
-    return _finish(counted, withheld, out, as_json)
+    write_notes(out, redacted(), format=written_as.name)
+    return finish(counted, withheld, out, as_json=as_json)
 
 
 @app.command()
 @guarded
-def evaluate(
+def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     gold: Arg[Path, typer.Option(help="Annotated notes.")],
-    pred: Arg[Path, typer.Option(help="Spans file made by deid detect.")],
-    out: Arg[Path, typer.Option(help="Folder for report.html and scores.json.")],
+    pred: Arg[list[Path], typer.Option(help="Spans file made by deid detect; several times to compare.")],
+    out: Arg[
+        Path | None, typer.Option(help="Folder for report.html and scores.json; none written if not given.")
+    ] = None,
     profile: Arg[str, typer.Option(help="Which categories count, and under which labels.")] = "harmonised",
-    source: Arg[str | None, typer.Option(help="Score only this detector's spans.")] = None,
+    source: Arg[
+        list[str] | None, typer.Option(help="Score this detector's spans alone; several times to compare.")
+    ] = None,
     format_name: FormatOption = None,
-    labels: LabelsOption = "phi",
+    labels: Arg[str | None, typer.Option(help="Label map of the gold; that of its format when not given.")] = None,
+    read: ReadOption = None,
     as_json: JsonOption = False,
+    markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
 ) -> int:
     """Score spans against gold: strict, relaxed and by character, per category, with intervals."""
-    from deid_assets.cli.evaluation import evaluate_files  # noqa: PLC0415 - loads matplotlib for the report
+    from deid_assets.cli.evaluation import evaluate_files  # noqa: PLC0415 - loads what the report is made with
 
-    return evaluate_files(
-        gold, pred, out, profile_name=profile, source=source, format_name=format_name, labels=labels, as_json=as_json
-    )
+    notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
+    if out is not None:
+        check_out(out, inputs=[gold, *pred], is_folder=True)
+    if as_json and markdown:
+        raise ConfigError("give --json or --markdown, not both")
+    style = "json" if as_json else "markdown" if markdown else "table"
+    return evaluate_files(notes, pred, out, sources=source or [], labels=labels, profile_name=profile, style=style)
 
 
 @corpus_app.command("make")
@@ -153,13 +157,21 @@ def corpus(
     lang: Arg[str, typer.Option(help="Language of the notes.")] = "en",
     notes: Arg[int, typer.Option(min=1, help="How many.")] = 200,
     seed: Arg[int, typer.Option(help="The same seed gives the same notes.")] = 1,
-    out: Arg[Path, typer.Option(help="File or folder to write; the suffix chooses the format.")],
+    out: Arg[Path, typer.Option(help="Notes to write; the suffix chooses the format.")],
+    to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Make synthetic notes with gold spans."""
     from deid_assets.synthesis import make_corpus  # noqa: PLC0415 - loads Faker
 
+    written_as = out_format(out, to)
+    check_out(out, inputs=[], is_folder=written_as.is_folder)
     made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed))
-    say(f"{write_notes(out, made):,} notes written to {out}")
+    count = write_notes(out, made, format=written_as.name)
+    if as_json:
+        print_json({"notes": count, "out": str(out)})
+    else:
+        say(f"{count:,} notes written to {out}")
     return 0
 
 
@@ -170,68 +182,3 @@ def doctor(*, as_json: JsonOption = False) -> int:
     from deid_assets.cli.diagnosis import diagnose, show  # noqa: PLC0415 - loads what it looks for
 
     return show(diagnose(), as_json=as_json)
-
-
-def _load(spec: str, options: Sequence[str]) -> Detector:
-    name, _, model = spec.partition("=")
-    chosen: dict[str, Any] = {"model": model} if model else {}
-    for option in options:
-        place, equals, value = option.partition("=")
-        owner, dot, key = place.partition(".")
-        if not (equals and dot and key.isidentifier()):
-            raise ConfigError(f"option {option!r} must read NAME.OPTION=VALUE, as in rules.profile='\"i2b2\"'")
-        if owner == name:
-            chosen[key] = _value(value)
-    return plugins.load(name, options=chosen)
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text  # a bare word is a string
-
-
-def _opinions(line_up: Sequence[Detector], notes: Sequence[Note], resolve_by: str | None) -> Iterator[SpanSet | Failed]:
-    """Yield every detector's spans of a note together, or its first failure."""
-    runs = [run_detector(detector, notes) for detector in line_up]
-    sources = LineUp([detector.name for detector in line_up])
-    for note, outcomes in zip(notes, zip(*runs, strict=True), strict=True):
-        failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
-        span_sets = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
-        if failed is not None:
-            yield failed
-        elif resolve_by is not None:
-            yield resolve(note, span_sets, policy=resolve_by, line_up=sources)
-        else:
-            yield SpanSet.of(note, (span for spans in span_sets for span in spans))
-
-
-def _disjoint(note: Note, by_note: dict[str, SpanSet]) -> DisjointSpans | Failed:
-    opinions = by_note[note.note_id]
-    sources = dict.fromkeys(span.source for span in opinions) or {"none": None}
-    try:
-        return resolve(note, [opinions], line_up=LineUp(list(sources)))
-    except ValueError as error:  # the spans are of another text
-        return Failed(note.note_id, "redact", type(error).__name__)
-
-
-def _first_failure(known: DisjointSpans | Failed | None, later: Failed) -> Failed:
-    return known if isinstance(known, Failed) else later
-
-
-def _secret() -> bytes | None:
-    value = os.environ.get("DEID_KEY")
-    try:
-        return bytes.fromhex(value) if value else None
-    except ValueError:
-        raise ConfigError("DEID_KEY is not hexadecimal; set it to the output of `openssl rand -hex 32`") from None
-
-
-def _finish(counted: dict[str, int], withheld: Withheld, out: Path, as_json: bool) -> int:
-    if as_json:
-        typer.echo(json.dumps({**counted, "withheld": withheld.notes, "out": str(out)}))
-    else:
-        figures = ", ".join(f"{count:,} {what}" for what, count in counted.items())
-        say(f"{figures}, {withheld.notes:,} withheld; written to {out}")
-    return PARTIAL if withheld.notes else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -11,11 +10,10 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from deid_assets import plugins
+from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 
@@ -60,13 +58,11 @@ def diagnose() -> list[Finding]:
 def show(findings: list[Finding], *, as_json: bool) -> int:
     """Print the findings; 1 if something is broken."""
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+        print_json([asdict(finding) for finding in findings])
     else:
-        table = Table("what", "state", "detail", pad_edge=False)
         colours = {"ok": "green", "missing": "yellow", "broken": "red"}
-        for finding in findings:
-            table.add_row(finding.what, f"[{colours[finding.state]}]{finding.state}[/]", finding.detail)
-        Console().print(table)
+        rows = [(found.what, Text(found.state, colours[found.state]), found.detail) for found in findings]
+        print_table(("what", "state", "detail"), rows)
     return int(any(finding.state == "broken" for finding in findings))
 
 

@@ -3,96 +3,146 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-
-import typer
-from rich.console import Console
-from rich.table import Table
 
 from deid_assets import __version__
 from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.streams import Withheld, annotated, spans_by_note
-from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.phi import profile
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus, pair
+from deid_assets.cli.scores import show, to_json
+from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.label_maps import LABEL_MAPS, PHI, label_map
+from deid_assets.core.phi import LabelMap, Phi, Profile, profile
+from deid_assets.core.score import Evaluation, evaluate_corpus, pair
 from deid_assets.core.span import SpanSet
-from deid_assets.reports import evaluation_html
+from deid_assets.formats import FORMATS, Fault
+
+_TRIED_NOTES = 200
+"""Notes read to tell which label map fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What there is to find.
+
+    Args:
+        spans: By note id.
+        lengths: Code points by note id.
+        labels: The map it was read with.
+    """
+
+    spans: Mapping[str, SpanSet]
+    lengths: Mapping[str, int]
+    labels: LabelMap
+
+    @property
+    def scope(self) -> frozenset[Phi] | None:
+        """The categories it annotates; all where it uses the categories' own names."""
+        return None if self.labels is PHI else self.labels.categories
 
 
 def evaluate_files(
-    gold: Path,
-    pred: Path,
-    out: Path,
+    notes: NoteSource,
+    preds: Sequence[Path],
+    out: Path | None,
     *,
+    sources: Sequence[str],
+    labels: str | None,
     profile_name: str,
-    source: str | None,
-    format_name: str | None,
-    labels: str,
-    as_json: bool,
+    style: str,
 ) -> int:
-    """Score a spans file against annotated notes, write the report and print a table.
+    """Score spans files against annotated notes, print tables and write the report.
+
+    Args:
+        notes: The gold.
+        preds: Spans files, each scored by itself.
+        out: Folder of the report; nothing is written where not given.
+        sources: Detectors whose spans are scored alone; all spans of a file together when empty.
+        labels: Label map of the gold; that of its format where not given.
+        profile_name: Which categories count.
+        style: ``table``, ``markdown`` or ``json``.
 
     Raises:
-        InputError: No note is annotated, or gold and predictions are not for the same notes.
+        InputError: No note is annotated, a label is unknown, or gold and predictions are not for the same notes.
     """
     chosen, withheld = profile(profile_name), Withheld()
-    notes = list(annotated(gold, withheld, format_name=format_name, labels=labels))
-    golds = [found.spans for found in notes if found.spans is not None]
-    if not golds:
-        raise InputError(f"{gold}: no note is annotated; give notes with a spans field, or another format")
-    found = {note_id: _from(spans, source) for note_id, spans in spans_by_note(pred).items()}
-    scored = {spans.note_id for spans in golds}
-    scope = None if labels == "phi" else label_map(labels).categories
-    total = evaluate_corpus(
-        pair(golds, (spans for note_id, spans in found.items() if note_id in scored)),
+    gold = _read_gold(notes, label_map(labels) if labels else FORMATS[notes.format_name].labels, withheld)
+    evaluations = dict(_scored(gold, preds, sources, chosen))
+    facts = {"gold": notes.path.name, "labels": gold.labels.name, "notes": len(gold.spans), "withheld": len(withheld)}
+    if out is not None:
+        _write(out, evaluations, chosen, facts | {"predictions": ", ".join(path.name for path in preds)})
+        say(f"report written to {out / 'report.html'}")
+    show(evaluations, style=style, facts=facts)
+    return PARTIAL if len(withheld) else 0
+
+
+def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
+    spans: dict[str, SpanSet] = {}
+    lengths: dict[str, int] = {}
+    with progress("reading gold") as advance:
+        for found in notes.read(labels):
+            if isinstance(found, Fault):
+                if found.kind == "unknown-label":
+                    raise InputError(f"{found.message}{_advice(notes)}")
+                withheld.fault(found)
+            elif found.spans is not None:
+                spans[found.note.note_id] = found.spans
+                lengths[found.note.note_id] = len(found.note.text)
+            advance(1)
+    if not spans:
+        raise InputError(f"{notes.path}: no annotated note could be read; give notes with spans")
+    return Gold(spans, lengths, labels)
+
+
+def _advice(notes: NoteSource) -> str:
+    fitting = [name for name, labels in LABEL_MAPS.items() if _fits(notes, labels)]
+    return f"; --labels {' or '.join(fitting)} would fit" if fitting else "; deid labels lists the label maps"
+
+
+def _fits(notes: NoteSource, labels: LabelMap) -> bool:
+    tried = islice(notes.read(labels), _TRIED_NOTES)
+    return not any(isinstance(found, Fault) and found.kind == "unknown-label" for found in tried)
+
+
+def _scored(
+    gold: Gold, preds: Sequence[Path], sources: Sequence[str], chosen: Profile
+) -> Iterator[tuple[str, Evaluation]]:
+    if len({path.stem for path in preds}) < len(preds):
+        raise ConfigError("two spans files have the same name, by which scores are told apart; rename one")
+    for path in preds:
+        every = SpansFile(path).rest()
+        found = [spans for note_id, spans in every.items() if note_id in gold.spans]
+        present = sorted({span.source for spans in every.values() for span in spans})
+        if absent := sorted(set(sources) - set(present)):
+            raise InputError(f"{path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'no spans'}")
+        prefix = f"{path.stem}: " if len(preds) > 1 else ""
+        alone: Sequence[str | None] = sources or [None]
+        for source in alone:
+            pairs = pair(gold.spans.values(), found if source is None else _only(found, source))
+            total = evaluate_corpus(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
+            yield prefix + (source or " + ".join(present) or path.stem), total
+
+
+def _only(found: Iterable[SpanSet], source: str) -> Iterator[SpanSet]:
+    for spans in found:
+        yield SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source == source))
+
+
+def _write(out: Path, evaluations: Mapping[str, Evaluation], chosen: Profile, facts: Mapping[str, object]) -> None:
+    from deid_assets.reports import evaluation_html  # noqa: PLC0415 - loads Jinja
+
+    page = evaluation_html(
+        evaluations,
+        title=f"{', '.join(evaluations)} against {facts['gold']}",
         profile=chosen,
-        scope=scope,
-        lengths={entry.note.note_id: len(entry.note.text) for entry in notes},
+        provenance={
+            "software": f"deid-assets {__version__}",
+            **{name: str(facts[name]) for name in ("gold", "predictions")},
+        },
+        corpus=f"{facts['notes']:,} annotated notes, label map {facts['labels']}",
     )
     out.mkdir(parents=True, exist_ok=True)
-    name = source or ", ".join(sorted({span.source for spans in found.values() for span in spans})) or "none"
-    (out / "scores.json").write_text(json.dumps(total.to_json(), indent=1) + "\n", encoding="utf-8")
-    page = evaluation_html(
-        {name: total},
-        title=f"{name} against {gold.name}",
-        profile=chosen,
-        provenance={"software": f"deid-assets {__version__}", "gold": gold.name, "predictions": pred.name},
-        corpus=f"{len(golds):,} annotated notes, label map {labels}",
-    )
+    (out / "scores.json").write_text(json.dumps(to_json(evaluations, facts), indent=1) + "\n", encoding="utf-8")
     (out / "report.html").write_text(page, encoding="utf-8")
-    _show(total, as_json=as_json)
-    say(f"report written to {out / 'report.html'}")
-    return PARTIAL if withheld.notes else 0
-
-
-def _from(spans: SpanSet, source: str | None) -> SpanSet:
-    if source is None:
-        return spans
-    return SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source == source))
-
-
-def _show(total: Evaluation, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(total.to_json()))
-        return
-    table = Table("label", pad_edge=False)
-    for heading in ("gold", "strict P", "R", "F1", "relaxed R", "F1", "chars covered"):
-        table.add_column(heading, justify="right")
-    for label in [*total.labels, None]:
-        strict, relaxed, characters = (
-            total.micro(scheme) if label is None else total.counts(label, scheme)
-            for scheme in (Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
-        )
-        ratios = (strict.precision, strict.recall, strict.f1, relaxed.recall, relaxed.f1, characters.recall)
-        cells = ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
-        table.add_row(label or "all", f"{strict.gold:,}", *cells, end_section=label is None)
-    notes = total.notes
-    console = Console()
-    console.print(table)
-    console.print(
-        f"{notes.covered:,} of {notes.with_phi:,} notes with PHI fully covered; "
-        f"{notes.touched:,} of {notes.phi_free:,} notes without PHI touched; "
-        f"{sum(total.out_of_scope.values()):,} spans in categories that this gold does not annotate",
-        highlight=False,
-    )

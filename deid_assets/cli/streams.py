@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,72 +15,173 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from deid_assets.cli.app import say
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import label_map
+from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
+from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import Annotated, Fault, read_notes, read_spans
+from deid_assets.formats import FORMATS, Annotated, Columns, Fault, ReadOptions, detect_format, read_notes, read_spans
 
-CHUNK_CHARS = 500_000
+CHUNK_CHARS = 250_000
+"""Text held at a time: a batch for a detector, and a step of the progress line."""
+_SETTINGS = ("encoding", "delimiter", "offsets", "discontinuous", "max_note_chars")
+_COLUMNS: Mapping[str, str] = {
+    "column.id": "note_id",
+    "column.text": "text",
+    "column.patient_id": "patient_id",
+    "column.lang": "lang",
+    "column.spans": "spans",
+}
 
 
 class Withheld:
-    """Counts what could not be processed and names each on standard error."""
+    """Counts the notes that could not be processed and names each on standard error."""
 
     def __init__(self) -> None:
-        self.notes = 0
+        self._notes: dict[str, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._notes)
 
     def fault(self, fault: Fault) -> None:
-        """Report a fault of the input."""
-        self.notes += 1
+        """Report a fault of the input; a note with several counts once."""
+        place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
+        is_second = fault.kind == "duplicate-id"  # its id is that of another, good note
+        self._add(place if is_second or fault.note_id is None else fault.note_id, fault.note_id, place, fault.kind)
         say(fault.message)
 
     def failed(self, failed: Failed) -> None:
         """Report a note that a stage could not process."""
-        self.notes += 1
+        self._add(failed.note_id, failed.note_id, None, f"{failed.error} in {failed.stage}")
         say(f"note {failed.note_id!r}: {failed.error} in {failed.stage}; withheld")
 
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return each note with its place in the input and the reason."""
+        return list(self._notes.values())
 
-def annotated(
-    path: Path, withheld: Withheld, *, format_name: str | None, labels: str, lang: str | None = None
-) -> Iterator[Annotated]:
-    """Yield the notes of a file or folder; faults are reported and passed over."""
-    for found in read_notes(path, format=format_name, labels=label_map(labels)):
-        if isinstance(found, Fault):
-            withheld.fault(found)
-        elif lang is not None and found.note.lang is None:
-            note = Note(found.note.note_id, found.note.text, found.note.patient_id, lang, found.note.meta)
-            yield Annotated(note, found.spans)
-        else:
-            yield found
+    def _add(self, key: str, note_id: str | None, place: str | None, reason: str) -> None:
+        self._notes.setdefault(key, {"note": note_id, "place": place, "reason": reason})
 
 
-def chunks(notes: Iterator[Annotated]) -> Iterator[list[Note]]:
-    """Yield lists of notes of about half a million characters."""
-    chunk: list[Note] = []
-    size = 0
-    for found in notes:
-        chunk.append(found.note)
-        size += len(found.note.text)
-        if size >= CHUNK_CHARS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+@dataclass(frozen=True, slots=True)
+class NoteSource:
+    """The notes of a command.
 
-
-def spans_by_note(path: Path) -> dict[str, SpanSet]:
-    """Return a spans file by note id.
+    Args:
+        path: File or folder.
+        chosen_format: Name of the format; detected where not given.
+        lang: For notes that name no language; an ISO 639-1 code.
+        options: How they are read.
 
     Raises:
-        InputError: A line is wrong. A spans file is ours to write, so a fault in it stops the command.
+        InputError: The path is not there, or its format unknown or unclear.
+        ConfigError: ``lang`` is no code.
     """
-    found: dict[str, SpanSet] = {}
-    for spans in read_spans(path):
+
+    path: Path
+    chosen_format: str | None
+    lang: str | None
+    options: ReadOptions
+    format_name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.lang is not None and not re.fullmatch("[a-z]{2}", self.lang):
+            raise ConfigError(f"--lang is {self.lang!r}; give a code of two letters as in ISO 639-1, such as en")
+        if not self.path.exists():
+            raise InputError(f"{self.path} does not exist; name a file or folder of notes")
+        object.__setattr__(self, "format_name", self.chosen_format or detect_format(self.path))
+        if self.format_name not in FORMATS:
+            raise InputError(f"unknown format {self.format_name!r}; choose one of {', '.join(FORMATS)}")
+
+    def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
+        """Yield notes, with the language where they have none, and faults."""
+        for found in read_notes(self.path, format=self.format_name, labels=labels, options=self.options):
+            if isinstance(found, Annotated) and self.lang is not None and found.note.lang is None:
+                yield Annotated(replace(found.note, lang=self.lang), found.spans)
+            else:
+                yield found
+
+    def chunks(self, withheld: Withheld) -> Iterator[list[Note]]:
+        """Yield lists of notes of about ``CHUNK_CHARS`` characters; faults are reported and passed over.
+
+        Raises:
+            InputError: There was no note that could be read.
+        """
+        chunk: list[Note] = []
+        size, is_empty = 0, True
+        for found in self.read():
+            if isinstance(found, Fault):
+                withheld.fault(found)
+                continue
+            is_empty = False
+            chunk.append(found.note)
+            size += len(found.note.text)
+            if size >= CHUNK_CHARS:
+                yield chunk
+                chunk, size = [], 0
+        if is_empty:
+            raise InputError(f"{self.path}: no note could be read; nothing was written")
+        if chunk:
+            yield chunk
+
+
+def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
+    """Return how notes are read, from ``NAME=VALUE`` settings.
+
+    Raises:
+        ConfigError: A setting is unknown, or its value is not one of those allowed.
+    """
+    chosen: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in (*_SETTINGS, *_COLUMNS):
+            known = ", ".join((*_SETTINGS, *_COLUMNS))
+            raise ConfigError(f"--read {setting!r} must read NAME=VALUE with NAME one of {known}")
+        if name in _COLUMNS:
+            columns[_COLUMNS[name]] = value
+        elif name == "max_note_chars":
+            chosen[name] = int(value) if value.isdecimal() else 0  # which ReadOptions refuses
+        else:
+            chosen[name] = "\t" if (name, value) == ("delimiter", "tab") else value
+    return ReadOptions(**chosen, columns=Columns(**columns), annotations=annotations)
+
+
+class SpansFile:
+    """Spans looked up by note id, read no further than needed.
+
+    Memory stays flat where notes and spans come in the same order, as ``deid detect`` writes them; spans that are
+    passed over wait in memory.
+
+    Raises:
+        InputError: It is not there. Taking spans raises it for a line that is wrong: a spans file is ours to
+            write, so a fault in it stops the command.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._rest = _without_faults(read_spans(path))
+        self._passed: dict[str, SpanSet] = {}
+
+    def take(self, note_id: str) -> SpanSet | None:
+        """Return the spans of a note, once; ``None`` where the file does not know it."""
+        if note_id in self._passed:
+            return self._passed.pop(note_id)
+        for spans in self._rest:
+            if spans.note_id == note_id:
+                return spans
+            self._passed[spans.note_id] = spans
+        return None
+
+    def rest(self) -> dict[str, SpanSet]:
+        """Return what was not taken, by note id."""
+        self._passed.update((spans.note_id, spans) for spans in self._rest)
+        return self._passed
+
+
+def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
+    for spans in found:
         if isinstance(spans, Fault):
             raise InputError(spans.message)
-        found[spans.note_id] = spans
-    return found
+        yield spans
 
 
 @contextmanager

@@ -1,0 +1,91 @@
+"""Commands that list what can be named on the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from deid_assets import plugins
+from deid_assets.cli.app import app, guarded
+from deid_assets.cli.tables import print_rows
+from deid_assets.core.label_maps import LABEL_MAPS
+from deid_assets.core.phi import PROFILES
+from deid_assets.formats import FORMATS
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@app.command()
+@guarded
+def detectors(*, as_json: JsonOption = False) -> int:
+    """List the installed detectors, without importing them."""
+    rows = [
+        {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
+        for p in plugins.available().values()
+    ]
+    return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
+
+
+@app.command()
+@guarded
+def policies(*, as_json: JsonOption = False) -> int:
+    """List the redaction policies that come with deid."""
+    from deid_assets.policies import descriptions, load_policy, needs_key  # noqa: PLC0415 - loads Faker
+
+    rows = [
+        {
+            "name": name,
+            "key": "DEID_KEY" if needs_key(load_policy(name)) else "",
+            "description": description,
+        }
+        for name, description in descriptions().items()
+    ]
+    return print_rows(rows, columns=("name", "key", "description"), as_json=as_json)
+
+
+@app.command()
+@guarded
+def formats(*, as_json: JsonOption = False) -> int:
+    """List the formats of notes, with what each keeps besides text and ids."""
+    rows = [
+        {
+            "name": known.name,
+            "suffixes": list(known.suffixes),
+            "holds": "a folder, one file per note" if known.is_folder else "one file, many notes",
+            "keeps": sorted(known.keeps),
+        }
+        for known in FORMATS.values()
+    ]
+    return print_rows(rows, columns=("name", "suffixes", "holds", "keeps"), as_json=as_json)
+
+
+@app.command()
+@guarded
+def labels(*, as_json: JsonOption = False) -> int:
+    """List the label maps, from the labels of a corpus to categories."""
+    rows = [
+        {
+            "name": name,
+            "categories": sorted(found.categories),
+            "labels": {native: label and label.value for native, label in found.labels.items()},
+        }
+        for name, found in LABEL_MAPS.items()
+    ]
+    return print_rows(rows, columns=("name", "categories"), as_json=as_json)
+
+
+@app.command()
+@guarded
+def profiles(*, as_json: JsonOption = False) -> int:
+    """List the profiles: which categories count, and under which labels."""
+    rows = [
+        {
+            "name": name,
+            "labels": sorted(set(found.labels.values())),
+            "source": found.source,
+            "categories": {category.value: label for category, label in found.labels.items()},
+        }
+        for name, found in PROFILES.items()
+    ]
+    return print_rows(rows, columns=("name", "labels", "source"), as_json=as_json)

@@ -1,0 +1,62 @@
+"""Where a command writes: checked before any work is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.streams import Withheld
+from deid_assets.cli.tables import print_json
+from deid_assets.core.errors import InputError
+from deid_assets.formats import FORMATS, Format
+
+
+def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool) -> None:
+    """Refuse an output that cannot be written, or that would replace or join an input.
+
+    Raises:
+        InputError: It is one of these; the message says what to name instead.
+    """
+    target = out.resolve()
+    for path in inputs:
+        if target == path.resolve():
+            raise InputError(f"--out {out} is also an input; name another")
+        if path.is_dir() and target.is_relative_to(path.resolve()):
+            raise InputError(f"--out {out} lies in the folder that is read; name a place outside {path}")
+    if out.exists() and out.is_dir() is not is_folder:
+        raise InputError(f"--out {out} is {'no folder' if is_folder else 'a folder'}; name another")
+    if out.exists() and not is_folder and not out.is_file():
+        raise InputError(f"--out {out} is no regular file; name another")
+    nearest = next(path for path in target.parents if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"--out {out} cannot be written, because {nearest} is no folder that you may write to")
+
+
+def out_format(out: Path, chosen: str | None) -> Format:
+    """Return the format of notes to write: the one chosen, or that of the suffix.
+
+    Raises:
+        InputError: It is unknown, or the suffix does not say it.
+    """
+    by_suffix = [
+        known.name for known in FORMATS.values() if not known.is_folder and out.suffix.lower() in known.suffixes
+    ]
+    if chosen is None and not by_suffix:
+        raise InputError(f"--out {out} has no suffix that says its format; add --to with one of {', '.join(FORMATS)}")
+    name = chosen or by_suffix[0]
+    if name not in FORMATS:
+        raise InputError(f"unknown format {name!r}; choose one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def finish(counted: dict[str, int], withheld: Withheld, out: Path, *, as_json: bool) -> int:
+    """Say what was done and return the exit code."""
+    if as_json:
+        entries = withheld.to_json()
+        print_json({**counted, "withheld": len(withheld), "withheld_notes": entries, "out": str(out)})
+    else:
+        figures = ", ".join(f"{count:,} {what}" for what, count in counted.items())
+        say(f"{figures}, {len(withheld):,} withheld; written to {out}")
+    return PARTIAL if len(withheld) else 0
