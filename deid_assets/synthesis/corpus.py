@@ -83,7 +83,12 @@ def _note(
         text, cases = _written(world, patient, encounter, rng, with_phi=with_phi)
         if MIN_CHARS <= len(str(text)) <= MAX_CHARS:
             break
-    meta = {"kind": encounter.kind, "topic": patient.topic, "phi": "yes" if with_phi else "no", "cases": ",".join(cases)}
+    meta = {
+        "kind": encounter.kind,
+        "topic": patient.topic,
+        "phi": "yes" if with_phi else "no",
+        "cases": ",".join(cases),
+    }
     note = Note(note_id, str(text), patient_id=patient.patient_id, lang=world.grammar.lang, meta=meta)
     return note, DisjointSpans.of(note, text.spans())
 

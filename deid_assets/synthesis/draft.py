@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -56,7 +56,7 @@ class NoteDraft:
         """
         out: list[Piece] = []
         self.refer("", name, out)
-        return Text(tuple(out))
+        return Text(tuple(_without_double_stops(out)))
 
     def refer(self, subject: str, name: str, out: list[Piece]) -> None:
         """Append a variable of the subject or of the note, else the expansion of the rule of that name."""
@@ -74,10 +74,14 @@ class NoteDraft:
             out.append(Piece(value))
         self._scope = outer
 
-    def _expand(self, name: str, out: list[Piece]) -> None:
+    def _rule(self, name: str) -> Rule:
         rule = self._found.get(name)
         if rule is None:
             rule = self._found[name] = self.grammar.find(name, self.tags)
+        return rule
+
+    def _expand(self, name: str, out: list[Piece]) -> None:
+        rule = self._rule(name)
         if rule.once:
             key = (name, self._scope.get("key", ""))
             if key not in self.memory:
@@ -114,6 +118,11 @@ class NoteDraft:
             unused = self._unused[id(rule)] = list(self._fitting(rule))
         return unused.pop(self.rng.randrange(len(unused)))
 
+    def left(self, name: str) -> int:
+        """Return how many alternatives of a rule this note has not used; all of them when none is left."""
+        rule = self._rule(name)
+        return len(self._unused.get(id(rule)) or self._fitting(rule))
+
     def heading(self, name: str, out: list[Piece]) -> None:
         """Append a section heading in the note's style."""
         words: list[Piece] = []
@@ -129,15 +138,21 @@ class NoteDraft:
             self._expand(f"field.{name}", line)
             if number:
                 out.append(Piece(self.style.field_gap))
-            out.extend(self._field(piece) for piece in line)
+            out.extend(self._field(line))
 
-    def _field(self, piece: Piece) -> Piece:
-        if piece.label is not None or "\t" not in piece.text:
-            return piece
-        label, _, rest = piece.text.partition("\t")
-        return Piece((label.upper() if self.style.field_capitals else label) + self.style.field_mark + rest)
+    def _field(self, line: list[Piece]) -> Iterator[Piece]:
+        """Yield a field with the note's mark in the place of the first tab, and its name in the note's letters."""
+        named = False
+        for piece in line:
+            if named or piece.label is not None:
+                yield piece
+                continue
+            name, tab, rest = piece.text.partition("\t")
+            named = bool(tab)
+            mark = self.style.field_mark if tab else ""
+            yield Piece((name.upper() if self.style.field_capitals else name) + mark + rest.replace("\t", ": "))
 
-    def extra(self, out: list[Piece]) -> None:
+    def hard_case(self, out: list[Piece]) -> None:
         """Append a planned hard case as a sentence of its own, after a space."""
         if self.cases and self.with_phi:
             name = self.cases.pop()
@@ -148,3 +163,12 @@ class NoteDraft:
     def bullet(self, number: int) -> str:
         """Return the list mark of the note's style."""
         return self.style.bullet.format(number)
+
+
+def _without_double_stops(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Drop the full stop that follows one: "Seen by J.S.." becomes "Seen by J.S."."""
+    last = ""
+    for piece in pieces:
+        repeated = piece.label is None and last == "." and piece.text[:1] == "." and piece.text[:2] != ".."
+        yield Piece(piece.text[1:]) if repeated else piece
+        last = piece.text[-1:] or last

@@ -159,7 +159,9 @@ def _rules(source: str, filename: str, topic: str) -> Iterator[tuple[str, Rule]]
             yield _rule(header, body, f"{filename}, before line {number}", topic)
         header, body = _HEADER.match(line.strip()), []
         if header is None:
-            raise ConfigError(f"{filename}, line {number}: not a rule header; write [name], [name @tag] or [name : LABEL]")
+            raise ConfigError(
+                f"{filename}, line {number}: not a rule header; write [name], [name @tag] or [name : LABEL]"
+            )
 
 
 def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tuple[str, Rule]:
@@ -179,7 +181,9 @@ def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tup
         raise ConfigError(f"{place}: rule {header['name']!r}: {error}") from None
     tag = header["tag"] or topic
     key = f"{header['name']}@{tag}" if tag else header["name"]
-    return key, Rule(header["name"], Phi(label) if label else None, bool(header["once"]), alternatives, tuple(lines), conditions)
+    return key, Rule(
+        header["name"], Phi(label) if label else None, bool(header["once"]), alternatives, tuple(lines), conditions
+    )
 
 
 def _conditions(lines: list[str]) -> tuple[tuple[frozenset[str], ...], list[str]]:

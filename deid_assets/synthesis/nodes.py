@@ -26,8 +26,11 @@ class Draft(Protocol):
     def header(self, fields: tuple[str, ...], out: list[Piece]) -> None:
         """Append a block of field lines in the note's style."""
 
-    def extra(self, out: list[Piece]) -> None:
+    def hard_case(self, out: list[Piece]) -> None:
         """Append the sentence of a planned hard case, if one is left."""
+
+    def left(self, name: str) -> int:
+        """Return how many alternatives of a rule the note has not used."""
 
     def bullet(self, number: int) -> str:
         """Return the mark of the given line of a list, from 1."""
@@ -119,21 +122,27 @@ class Capital:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A rule several times, joined, or as a list when ``joiner`` is ``None``."""
+    """A rule several times, joined, or as a list when ``joiner`` is ``None``.
 
-    part: Node
+    Not more often than the note has unused alternatives, but at least once.
+    """
+
+    part: Reference
     low: int
     high: int
     joiner: str | None
+    capital: bool
 
     def emit(self, draft: Draft, out: list[Piece]) -> None:
         """Append between ``low`` and ``high`` expansions."""
-        for number in range(1, draft.rng.randint(self.low, self.high) + 1):
+        times = max(1, min(draft.rng.randint(self.low, self.high), draft.left(self.part.name)))
+        for number in range(1, times + 1):
             if self.joiner is None:
                 out.append(Piece(("\n" if number > 1 else "") + draft.bullet(number)))
             elif number > 1:
                 out.append(Piece(self.joiner))
-            self.part.emit(draft, out)
+            raised = self.capital and (number == 1 or self.joiner != ", ")
+            (Capital(self.part) if raised else self.part).emit(draft, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +214,7 @@ def _options(inner: str) -> list[str]:
 
 
 _MAYBE = re.compile(r"\?(\d+) (.*)", re.DOTALL)
-_REPEAT = re.compile(r"([a-z:0-9_.]+)(?:\*(\d+)-(\d+);(.*)|#(\d+)-(\d+))", re.DOTALL)
+_REPEAT = re.compile(r"(\^?)([a-z0-9_.]+)(?:\*(\d+)-(\d+);(.*)|#(\d+)-(\d+))", re.DOTALL)
 _REFERENCE = re.compile(r"(?:([a-z0-9_]+):)?([A-Za-z0-9_.]+)")
 
 
@@ -215,11 +224,12 @@ def _construct(inner: str) -> Node:
     options = _options(inner)
     if len(options) > 1:
         return Choice(tuple(parse(option) for option in options))
+    if match := _REPEAT.fullmatch(inner):
+        low, high = int(match[3] or match[6]), int(match[4] or match[7])
+        part = Reference("", match[2])
+        return Repeat(part, low, high, match[5], capital=bool(match[1]))
     if inner.startswith("^"):
         return Capital(_construct(inner[1:]))
-    if match := _REPEAT.fullmatch(inner):
-        low, high = int(match[2] or match[5]), int(match[3] or match[6])
-        return Repeat(_construct(match[1]), low, high, match[4])
     word, _, rest = inner.partition(" ")
     if rest or word.startswith("=") or word == "extra":
         return _call(word, rest)
@@ -232,7 +242,7 @@ def _call(word: str, rest: str) -> Node:
     if word.startswith("="):
         return Call(lambda draft, out: draft.heading(word[1:], out))
     if word == "extra":
-        return Call(lambda draft, out: draft.extra(out))
+        return Call(lambda draft, out: draft.hard_case(out))
     if word == "fields":
         return Call(lambda draft, out: draft.header(tuple(rest.split()), out))
     if word == "digits":
@@ -242,6 +252,5 @@ def _call(word: str, rest: str) -> Node:
     if word in {"int", "dec"}:
         low, high = rest.split()
         decimals = len(re.split("[.,]", low)[-1]) if word == "dec" else 0
-        bounds = (float(bound.replace(",", ".")) for bound in (low, high))
-        return Number(*bounds, decimals, "," in low)
+        return Number(float(low.replace(",", ".")), float(high.replace(",", ".")), decimals, comma="," in low)
     raise ValueError(f"construct {{{word} {rest}}} is not known")

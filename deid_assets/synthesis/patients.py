@@ -11,13 +11,21 @@ from deid_assets.synthesis.calendars import age_on, age_variables, born_for, dat
 from deid_assets.synthesis.draft import Memory, NoteDraft
 from deid_assets.synthesis.grammar import Grammar
 from deid_assets.synthesis.layout import draw_style
-from deid_assets.synthesis.people import Person, Variables, ascii_letters, draw_person, draw_relative, person_variables, sexed
+from deid_assets.synthesis.people import (
+    Person,
+    Variables,
+    ascii_letters,
+    draw_person,
+    draw_relative,
+    person_variables,
+    sexed,
+)
 
 STAFF = 48
 SITES = 12
 FIRST_DAY = dt.date(2012, 1, 1)
 DAYS = 13 * 365
-VERY_OLD_RATE = 0.12
+VERY_OLD_RATE = 0.15
 """Share of patients over 89 among topics that allow it; HIPAA treats these ages apart."""
 
 PROBLEM = ("problem", "dx", "complaint", "study", "keyfinding", "conclusion", "procedure")
@@ -35,7 +43,7 @@ SPREAD = {
 """When a kind is written: from and to which of admission (0), stay (1), discharge (2) and follow-up (3)."""
 
 
-SHARES = dict.fromkeys(SPREAD, 0.45) | {"nursing": 0.25, "message": 0.22, "discharge_summary": 0.55}
+SHARES = dict.fromkeys(SPREAD, 0.45) | {"nursing": 0.22, "message": 0.18, "discharge_summary": 0.65}
 """Chance that an episode has a note of the kind."""
 
 
@@ -72,7 +80,9 @@ class World:
         rng = Random(f"deid-synthesis/{grammar.lang}/{seed}/world")  # noqa: S311 - simulation, not cryptography
         self._variants = grammar.lines("variants")
         self._sites = {
-            variant: [self._site(rng, variant, n) for n in range(SITES)] for variant in sorted(set(self._variants))
+            (variant, rule): [self._site(rng, variant, f"{rule}{n}", rule) for n in range(SITES)]
+            for variant in sorted(set(self._variants))
+            for rule in ("make.hospital", "make.facility")
         }
         self._staff = [self._member(rng, n) for n in range(STAFF)]
 
@@ -86,19 +96,30 @@ class World:
         person = draw_person(grammar, rng, role="PATIENT", sex=sex)
         admitted = FIRST_DAY + dt.timedelta(days=rng.randrange(DAYS))
         born = born_for(self._age(rng, topic), admitted, rng)
-        relative, relation = draw_relative(grammar, rng, person, topic)
-        second_relative, second_relation = draw_relative(grammar, rng, person, topic)
+        age = age_on(born, admitted)
+        relative, relation = draw_relative(grammar, rng, person, topic=topic, age=age)
+        second_relative, second_relation = draw_relative(grammar, rng, person, topic=topic, age=age)
         subjects: dict[str, Variables] = {
-            "pt": person_variables(person, grammar, rng) | {"key": "pt"},
-            "rel": person_variables(relative, grammar, rng) | {"key": "rel", "relation": relation},
-            "rel2": person_variables(second_relative, grammar, rng) | {"key": "rel2", "relation": second_relation},
-            "word": person_variables(draw_person(grammar, rng, role="OTHER", word=True), grammar, rng),
+            "pt": person_variables(person, grammar) | {"key": "pt"},
+            "rel": person_variables(relative, grammar) | {"key": "rel", "relation": relation},
+            "rel2": person_variables(second_relative, grammar) | {"key": "rel2", "relation": second_relation},
+            "word": person_variables(draw_person(grammar, rng, role="OTHER", word=True), grammar),
             "home": self._place(rng, variant) | {"key": "home"},
             "dob": date_variables(born, grammar),
         }
         subjects |= dict(zip(("dr", "dr2", "dr3", "rn"), rng.sample(self._staff, 4), strict=True))
-        subjects |= dict(zip(("site", "site2"), rng.sample(self._sites[variant], 2), strict=True))
-        patient = Patient(f"syn-{grammar.lang}-p{index:05d}", person, born, admitted, topic, (problem["problem"], topic, variant, sex), problem, subjects)
+        subjects["site"] = rng.choice(self._sites[variant, "make.hospital"])
+        subjects["site2"] = rng.choice(self._sites[variant, "make.facility"])
+        patient = Patient(
+            f"syn-{grammar.lang}-p{index:05d}",
+            person,
+            born,
+            admitted,
+            topic,
+            (problem["problem"], topic, variant, sex),
+            problem,
+            subjects,
+        )
         return patient, rng
 
     def encounters(self, patient: Patient, rng: Random, kinds: Sequence[str]) -> Iterator[Encounter]:
@@ -127,7 +148,11 @@ class World:
             "next": max(today, discharged) + dt.timedelta(days=rng.randint(5, 30)),
             "next2": max(today, discharged) + dt.timedelta(days=rng.randint(40, 200)),
         }
-        variables = dict(patient.problem) | sexed(self.grammar, patient.person.sex) | age_variables(age_on(patient.born, today), self.grammar)
+        variables = (
+            dict(patient.problem)
+            | sexed(self.grammar, patient.person.sex)
+            | age_variables(age_on(patient.born, today), self.grammar)
+        )
         dates = {name: date_variables(day, self.grammar) for name, day in days.items()}
         return Encounter(kind, patient.subjects | dates, variables)
 
@@ -141,14 +166,14 @@ class World:
         city, region, region_long, code = rng.choice(self.grammar.lines("cities", variant)).split("/")
         return {"city": city, "CITY": city.upper(), "region": region, "region_long": region_long, "zip": code}
 
-    def _site(self, rng: Random, variant: str, number: int) -> Variables:
+    def _site(self, rng: Random, variant: str, key: str, rule: str) -> Variables:
         place = self._place(rng, variant)
         draft = NoteDraft(self.grammar, rng, (variant,), {}, place, {}, draw_style(rng), [])
-        full, short = str(draft.write("make.hospital")).split("/")
+        full, short = str(draft.write(rule)).split("/")
         login = {"first_login": "info", "fi": "i", "last_login": ascii_letters(short)}
         names = {"hospital": full, "hospital_short": short, "HOSPITAL": full.upper()}
-        return place | login | names | {"key": f"site{variant}{number}"}
+        return place | login | names | {"key": f"{variant}/{key}"}
 
     def _member(self, rng: Random, number: int) -> Variables:
         person = draw_person(self.grammar, rng, role="DOCTOR")
-        return person_variables(person, self.grammar, rng) | {"key": f"staff{number}"}
+        return person_variables(person, self.grammar) | {"key": f"staff{number}"}

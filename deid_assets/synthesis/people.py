@@ -17,6 +17,16 @@ PARTICLE_RATE = 0.10
 WORD_LIKE_RATE = 0.12
 COMPOSED_RATE = 0.20
 HYPHEN_RATE = 0.05
+SHARED_SURNAME_RATE = 0.7
+KIN_AGES = {
+    "mother": range(65),
+    "father": range(65),
+    "spouse": range(22, 120),
+    "child": range(42, 120),
+    "younger": range(50, 120),
+}
+"""Ages of a patient at which a grown relative of the kin is plausible."""
+
 SPANISH = "es"
 
 Variables = Mapping[str, str]
@@ -79,13 +89,15 @@ def draw_surname(grammar: Grammar, rng: Random) -> str:
     return surname
 
 
-def draw_relative(grammar: Grammar, rng: Random, patient: Person, topic: str) -> tuple[Person, str]:
+def draw_relative(grammar: Grammar, rng: Random, patient: Person, *, topic: str, age: int) -> tuple[Person, str]:
     """Return a relative and what he or she is to the patient.
 
-    A line of the rule ``relations`` is the word, the sex and the kin: ``child``, ``sibling``, ``spouse``, ``mother``,
-    ``father`` or ``other``. Surnames follow from it: one for the family in English, father's and mother's in Spanish.
+    A line of the rule ``relations`` is the word, the sex and the kin: a key of ``KIN_AGES`` or ``other``. The kin
+    must suit the patient's age. Surnames follow from it: one per family in English, father's and mother's in Spanish.
     """
-    relation, sex, kin = rng.choice(grammar.lines("relations", topic, patient.sex)).rsplit(" ", 2)
+    lines = (line.rsplit(" ", 2) for line in grammar.lines("relations", topic, patient.sex))
+    suited = [line for line in lines if age in KIN_AGES.get(line[2], range(120))]
+    relation, sex, kin = rng.choice(suited)
     person = draw_person(grammar, rng, role="RELATIVE", sex=sex)
     last, second = person.last, person.second
     if grammar.lang == SPANISH:
@@ -93,12 +105,12 @@ def draw_relative(grammar: Grammar, rng: Random, patient: Person, topic: str) ->
         last = patient.last if by_father else patient.second if kin == "mother" else last
         second = patient.second if kin == "sibling" else second
         second = patient.last if kin == "child" and patient.sex == "f" else second
-    elif kin != "other" and rng.random() < 0.7:
+    elif kin not in {"other", "younger"} and rng.random() < SHARED_SURNAME_RATE:
         last = patient.last
     return Person(person.first, person.middle, last, second, person.sex, person.role), relation
 
 
-def person_variables(person: Person, grammar: Grammar, rng: Random) -> dict[str, str]:
+def person_variables(person: Person, grammar: Grammar) -> dict[str, str]:
     """Return the variables of a person as a subject: parts of the name in their usual forms."""
     first, last = person.first, person.surnames
     values = {
@@ -115,7 +127,6 @@ def person_variables(person: Person, grammar: Grammar, rng: Random) -> dict[str,
         "LAST1": person.last.upper(),
         "first_login": ascii_letters(first.split()[0]),
         "last_login": ascii_letters(person.last),
-        "suffix": rng.choice(grammar.lines("suffix")),
     }
     return values | sexed(grammar, person.sex)
 

@@ -1,0 +1,95 @@
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid_assets.core.phi import Phi
+from deid_assets.synthesis.identifiers import VALID, filled, luhn_digit
+
+stdnum = pytest.importorskip("stdnum", reason="python-stdnum is the independent judge of check digits")
+from stdnum import iban, luhn  # noqa: E402
+from stdnum.es import dni, nie  # noqa: E402
+from stdnum.gb import nhs  # noqa: E402
+from stdnum.us import ssn  # noqa: E402
+
+
+def _npi(number):
+    return luhn.is_valid("80840" + number)
+
+
+def _dea(number):
+    digits = list(map(int, number[2:]))
+    return (sum(digits[0:6:2]) + 2 * sum(digits[1:6:2])) % 10 == digits[6]
+
+
+def _nass(number):
+    digits = number.replace(" ", "")
+    return int(digits[:10]) % 97 == int(digits[10:])
+
+
+def _vin(number):
+    values = {**{str(n): n for n in range(10)}, **dict(zip("ABCDEFGH", range(1, 9), strict=True))}
+    values |= dict(zip("JKLMN", range(1, 6), strict=True)) | {"P": 7, "R": 9}
+    values |= dict(zip("STUVWXYZ", range(2, 10), strict=True))
+    weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+    rest = sum(values[sign] * weight for sign, weight in zip(number, weights, strict=True)) % 11
+    return len(number) == 17 and number[8] == ("X" if rest == 10 else str(rest))
+
+
+JUDGES = {
+    "ssn": ssn.is_valid,
+    "npi": _npi,
+    "dea": _dea,
+    "nhs": nhs.is_valid,
+    "vin": _vin,
+    "dni": dni.is_valid,
+    "nie": nie.is_valid,
+    "nass": _nass,
+    "iban_es": iban.is_valid,
+}
+
+
+@pytest.mark.parametrize("name", sorted(VALID))
+@given(seed=st.integers())
+def test_identifiers_pass_the_check_of_their_issuer(name, seed):
+    number = VALID[name](Random(seed))
+    assert JUDGES[name](number), number
+
+
+@given(st.text("0123456789", min_size=1, max_size=20))
+def test_luhn_digits_are_valid(digits):
+    assert luhn.is_valid(digits + luhn_digit(digits))
+
+
+def test_patterns_are_filled():
+    assert filled("A-##", Random(1)).startswith("A-")
+    assert "0" not in {filled("^", Random(seed)) for seed in range(200)}
+
+
+def test_identifiers_in_notes_are_valid(lang, corpus):
+    numbers = {
+        note.text[span.start : span.end]
+        for note, spans in corpus
+        for span in spans
+        if span.label is Phi.NATIONAL_ID
+        and not {"spaced_digits", "wrapped_number"} & set(note.meta["cases"].split(","))
+    }
+    judges = (ssn.is_valid, nhs.is_valid) if lang == "en" else (dni.is_valid, nie.is_valid)
+    assert numbers
+    for number in numbers:
+        plain = " ".join(number.split())
+        assert any(judge(plain) for judge in judges), number
+
+
+def test_spanish_phones_are_valid(corpora):
+    phonenumbers = pytest.importorskip("phonenumbers")
+    found = [
+        note.text[span.start : span.end]
+        for note, spans in corpora("es")
+        for span in spans
+        if span.label in {Phi.PHONE, Phi.FAX} and "ext" not in note.text[span.start : span.end]
+    ]
+    assert found
+    valid = sum(phonenumbers.is_valid_number(phonenumbers.parse(" ".join(number.split()), "ES")) for number in found)
+    assert valid / len(found) > 0.95
