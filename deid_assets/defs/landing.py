@@ -35,9 +35,10 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
 
-    The same content gives the same id, so a file that is dropped twice makes one batch.
+    The same content gives the same id, so a file that is dropped twice makes one batch. An arrival that an earlier
+    call had staged when it died is taken in first.
     """
-    taken = []
+    taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
         batch = batch_id(hashlib.sha256(path.read_bytes()).hexdigest() for path in _files(arrival))
         target = batch_folder(settings, batch)
@@ -69,6 +70,17 @@ def known_batches(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""
     folder = settings.store / "restricted" / "landing"
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def _finish_staged(settings: Settings) -> list[str]:
+    """Complete the batches whose files were moved but whose folder has not got its name yet."""
+    finished = []
+    for staging in sorted((settings.store / "restricted" / "landing").glob(".b-*")):
+        batch = staging.name.removeprefix(".")
+        if any(staging.iterdir()) and not batch_folder(settings, batch).exists():
+            staging.rename(batch_folder(settings, batch))
+            finished.append(batch)
+    return finished
 
 
 def _files(entry: Path) -> Iterator[Path]:

@@ -1,0 +1,192 @@
+"""How what is dropped becomes batches, and what the landing sensor asks for."""
+
+import json
+import os
+import time
+
+import dagster as dg
+import pytest
+
+from deid_assets.defs.jobs import landing_sensor
+from deid_assets.defs.landing import SETTLE_S, arrivals, batch_folder, batch_sources, known_batches, take_in
+from deid_assets.defs.partitions import batch_id, batches
+from deid_assets.formats import Annotated, Fault, read_notes
+from deid_resources.corpus import CorpusResource
+
+
+@pytest.fixture
+def settings(installation):
+    found = installation.settings()
+    found.landing.mkdir(parents=True)
+    return found
+
+
+def drop(settings, name, content="{}\n", *, age_s=60.0):
+    path = settings.landing / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    changed = time.time() - age_s
+    os.utime(path, (changed, changed))
+    return path
+
+
+def test_no_landing_folder_means_no_arrivals(installation):
+    assert arrivals(installation.settings()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_taken"),
+    [
+        ("notes.jsonl", True),
+        ("monday/notes.jsonl", True),
+        ("monday/ward/notes.jsonl", True),
+        (".notes.jsonl", False),
+        (".hidden/notes.jsonl", False),
+        ("notes.jsonl.part", False),
+        ("upload.part/notes.jsonl", False),
+    ],
+)
+def test_hidden_and_partial_names_are_left_alone(settings, name, is_taken):
+    drop(settings, name)
+
+    assert bool(take_in(settings)) == is_taken
+    assert (settings.landing / name).exists() != is_taken
+
+
+@pytest.mark.parametrize(("age_s", "is_taken"), [(0.0, False), (SETTLE_S - 2, False), (SETTLE_S + 1, True)])
+def test_a_file_waits_until_it_has_settled(settings, age_s, is_taken):
+    drop(settings, "notes.jsonl", age_s=age_s)
+
+    assert bool(arrivals(settings)) == is_taken
+
+
+def test_one_fresh_file_holds_its_folder_back(settings):
+    drop(settings, "monday/a.jsonl")
+    drop(settings, "monday/b.jsonl", "{ }\n", age_s=0)
+
+    assert arrivals(settings) == []
+
+
+@pytest.mark.parametrize("name", ["linked.jsonl", "linked"])
+def test_links_are_not_followed(settings, tmp_path, name):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "notes.jsonl").write_text("{}\n")
+    os.utime(outside / "notes.jsonl", (0, 0))
+    (settings.landing / name).symlink_to(outside / "notes.jsonl" if "." in name else outside)
+
+    assert take_in(settings) == []
+    assert (outside / "notes.jsonl").exists()
+
+
+def test_a_link_inside_a_dropped_folder_is_a_fault_and_is_not_read(settings, tmp_path):
+    drop(settings, "monday/a.jsonl", json.dumps({"id": "a", "text": "here"}) + "\n")
+    elsewhere = tmp_path / "secret.jsonl"
+    elsewhere.write_text(json.dumps({"id": "s", "text": "from elsewhere"}) + "\n")
+    os.utime(elsewhere, (0, 0))
+    (settings.landing / "monday" / "b.jsonl").symlink_to(elsewhere)
+
+    (batch,) = take_in(settings)
+    found = [each for path in batch_sources(settings, batch) for each in read_notes(path)]
+
+    assert [each.kind for each in found if isinstance(each, Fault)] == ["unsafe-path"]
+    assert [each.note.note_id for each in found if isinstance(each, Annotated)] == ["a"]
+
+
+def test_the_same_content_dropped_twice_is_one_batch(settings):
+    drop(settings, "notes.jsonl")
+    first = take_in(settings)
+    again = drop(settings, "copy.jsonl")
+    second = take_in(settings)
+
+    assert (len(first), second) == (1, [])
+    assert known_batches(settings) == first
+    assert [path.name for path in batch_sources(settings, first[0])] == ["notes.jsonl"]
+    assert not again.exists()
+
+
+def test_a_folder_dropped_twice_is_removed_with_its_folders(settings):
+    for name in ("monday", "tuesday"):
+        drop(settings, f"{name}/ward/notes.jsonl")
+        take_in(settings)
+
+    assert len(known_batches(settings)) == 1
+    assert list(settings.landing.iterdir()) == []
+
+
+def test_a_folder_is_one_batch_and_files_are_one_each(settings):
+    drop(settings, "monday/a.jsonl", "1\n")
+    drop(settings, "monday/b.jsonl", "2\n")
+    drop(settings, "c.jsonl", "3\n")
+    drop(settings, "d.jsonl", "4\n")
+
+    assert len(take_in(settings)) == 3
+
+
+def test_a_batch_id_tells_nothing_of_the_file_name(settings):
+    drop(settings, "Jane-Zedmarlow-4411223.jsonl")
+
+    (batch,) = take_in(settings)
+    assert batch.startswith("b-")
+    assert set(batch[2:]) <= set("0123456789abcdef")
+
+
+def test_the_id_does_not_depend_on_the_order_of_the_files():
+    assert batch_id(["a", "b"]) == batch_id(["b", "a"]) != batch_id(["ab"])
+
+
+def test_what_arrived_is_open_to_its_owner_only(settings):
+    drop(settings, "notes.jsonl")
+
+    (batch,) = take_in(settings)
+    assert batch_folder(settings, batch).stat().st_mode & 0o077 == 0
+
+
+def test_a_take_in_that_died_after_staging_is_finished_by_the_next(settings):
+    drop(settings, "notes.jsonl")
+    (batch,) = take_in(settings)
+    # Back to the moment between the two renames: the file is staged, the batch does not exist yet.
+    batch_folder(settings, batch).rename(batch_folder(settings, batch).with_name(f".{batch}"))
+
+    assert take_in(settings) == [batch]
+    assert known_batches(settings) == [batch]
+    assert [path.name for path in batch_sources(settings, batch)] == ["notes.jsonl"]
+
+
+def tick(instance):
+    with dg.build_sensor_context(instance=instance, resources={"corpus": CorpusResource()}) as context:
+        found = landing_sensor(context)
+    for request in getattr(found, "dynamic_partitions_requests", None) or ():
+        instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+    return found
+
+
+def test_the_sensor_requests_one_run_and_one_partition_per_new_batch(settings, installation):
+    drop(settings, "a.jsonl", "1\n")
+    drop(settings, "b.jsonl", "2\n")
+
+    found = tick(installation.instance)
+
+    assert sorted(request.partition_key for request in found.run_requests) == known_batches(settings)
+    assert {request.run_key for request in found.run_requests} == set(known_batches(settings))
+    assert installation.instance.get_dynamic_partitions(batches.name) == known_batches(settings)
+
+
+def test_the_sensor_skips_with_a_reason_when_nothing_is_new(settings, installation):
+    drop(settings, "a.jsonl")
+    tick(installation.instance)
+
+    found = tick(installation.instance)
+
+    assert isinstance(found, dg.SkipReason)
+    assert "no new files" in found.skip_message
+
+
+def test_a_tick_that_dies_after_taking_in_loses_no_batch(settings, installation):
+    drop(settings, "a.jsonl")
+    with dg.build_sensor_context(instance=installation.instance, resources={"corpus": CorpusResource()}) as context:
+        landing_sensor(context)  # its answer never reached Dagster
+
+    found = tick(installation.instance)
+
+    assert [request.partition_key for request in found.run_requests] == known_batches(settings)
