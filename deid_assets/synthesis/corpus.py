@@ -11,7 +11,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.synthesis.draft import NoteDraft
 from deid_assets.synthesis.grammar import load_grammar
-from deid_assets.synthesis.hard_cases import HARD_CASES
+from deid_assets.synthesis.hard_cases import HARD_CASES, HardCase
 from deid_assets.synthesis.layout import draw_style, laid_out
 from deid_assets.synthesis.patients import SPREAD, Encounter, Patient, World
 from deid_assets.synthesis.text import Text
@@ -96,16 +96,20 @@ def _note(
 def _written(
     world: World, patient: Patient, encounter: Encounter, rng: Random, *, with_phi: bool
 ) -> tuple[Text, list[str]]:
-    planned = [case for case in HARD_CASES if rng.random() < case.rate] if with_phi else []
-    if int(encounter.variables["age"]) < 90:
-        planned = [case for case in planned if case.name != "old_age"]
-    rng.shuffle(planned)
+    planned = _planned(rng, very_old=int(encounter.variables["age"]) >= 90) if with_phi else []
     sentences = [case.name for case in planned if case.distort is None][:MAX_SENTENCES]
     style = draw_style(rng)
     draft = NoteDraft(
-        world.grammar, rng, patient.tags, encounter.subjects, encounter.variables, patient.memory, style, sentences
+        grammar=world.grammar,
+        rng=rng,
+        tags=patient.tags,
+        subjects=encounter.subjects,
+        variables=encounter.variables,
+        memory=patient.memory,
+        style=style,
+        cases=sentences,
+        with_phi=with_phi,
     )
-    draft.with_phi = with_phi
     text = draft.write(f"note.{encounter.kind}" if with_phi else f"free.{encounter.kind}")
     placed = draft.placed
     for case in planned:
@@ -114,3 +118,9 @@ def _written(
             placed += [case.name] if distorted is not text else []
             text = distorted
     return laid_out(text, style), sorted(placed)
+
+
+def _planned(rng: Random, *, very_old: bool) -> list[HardCase]:
+    cases = [case for case in HARD_CASES if rng.random() < case.rate and (very_old or case.name != "old_age")]
+    rng.shuffle(cases)
+    return cases

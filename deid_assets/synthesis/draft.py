@@ -17,7 +17,7 @@ from deid_assets.synthesis.text import Piece, Text
 Memory = dict[tuple[str, str], tuple[Piece, ...]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class NoteDraft:
     """Writes one note; implements ``nodes.Draft``.
 

@@ -168,9 +168,18 @@ class World:
 
     def _site(self, rng: Random, variant: str, key: str, rule: str) -> Variables:
         place = self._place(rng, variant)
-        draft = NoteDraft(self.grammar, rng, (variant,), {}, place, {}, draw_style(rng), [])
+        draft = NoteDraft(
+            grammar=self.grammar,
+            rng=rng,
+            tags=(variant,),
+            subjects={},
+            variables=place,
+            memory={},
+            style=draw_style(rng),
+            cases=[],
+        )
         full, short = str(draft.write(rule)).split("/")
-        login = {"first_login": "info", "fi": "i", "last_login": ascii_letters(short)}
+        login = {"first_login": "info", "fi_login": "i", "last_login": ascii_letters(short)}
         names = {"hospital": full, "hospital_short": short, "HOSPITAL": full.upper()}
         return place | login | names | {"key": f"{variant}/{key}"}
 

@@ -27,14 +27,13 @@ KIN_AGES = {
 }
 """Ages of a patient at which a grown relative of the kin is plausible."""
 
-SPANISH = "es"
 
 Variables = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone with a name; ``second`` is the second Spanish surname, else empty."""
+    """Someone with a name; ``second`` is the second surname where there are two, else empty."""
 
     first: str = field(repr=False)
     middle: str = field(repr=False)
@@ -70,8 +69,12 @@ def draw_person(grammar: Grammar, rng: Random, *, role: str, sex: str | None = N
     first = rng.choice(grammar.lines(given, sex))
     middle = rng.choice(grammar.lines("given", sex))
     last = rng.choice(grammar.lines("surname.word")) if word else draw_surname(grammar, rng)
-    second = draw_surname(grammar, rng) if grammar.lang == SPANISH else ""
+    second = draw_surname(grammar, rng) if _has_two_surnames(grammar) else ""
     return Person(first, middle if middle != first else "Lee", last, second, sex, role)
+
+
+def _has_two_surnames(grammar: Grammar) -> bool:
+    return grammar.lines("surnames") == ("two",)
 
 
 def draw_surname(grammar: Grammar, rng: Random) -> str:
@@ -93,14 +96,14 @@ def draw_relative(grammar: Grammar, rng: Random, patient: Person, *, topic: str,
     """Return a relative and what he or she is to the patient.
 
     A line of the rule ``relations`` is the word, the sex and the kin: a key of ``KIN_AGES`` or ``other``. The kin
-    must suit the patient's age. Surnames follow from it: one per family in English, father's and mother's in Spanish.
+    must suit the patient's age. Surnames follow from it: one per family, or the father's and the mother's.
     """
     lines = (line.rsplit(" ", 2) for line in grammar.lines("relations", topic, patient.sex))
     suited = [line for line in lines if age in KIN_AGES.get(line[2], range(120))]
     relation, sex, kin = rng.choice(suited)
     person = draw_person(grammar, rng, role="RELATIVE", sex=sex)
     last, second = person.last, person.second
-    if grammar.lang == SPANISH:
+    if _has_two_surnames(grammar):
         by_father = kin in {"sibling", "father"} or (kin == "child" and patient.sex == "m")
         last = patient.last if by_father else patient.second if kin == "mother" else last
         second = patient.second if kin == "sibling" else second
@@ -125,6 +128,7 @@ def person_variables(person: Person, grammar: Grammar) -> dict[str, str]:
         "FIRST": first.upper(),
         "LAST": last.upper(),
         "LAST1": person.last.upper(),
+        "fi_login": ascii_letters(first[0]),
         "first_login": ascii_letters(first.split()[0]),
         "last_login": ascii_letters(person.last),
     }

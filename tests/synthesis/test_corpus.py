@@ -6,6 +6,8 @@ import sys
 from itertools import combinations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import Phi
@@ -93,6 +95,14 @@ def test_spans_are_disjoint_trimmed_and_within_the_note(corpus):
             text = note.text[span.start : span.end]
             assert text
             assert text == text.strip()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(), code=st.sampled_from(["en", "es"]))
+def test_any_seed_gives_sane_notes(seed, code):
+    for note, spans in make_corpus(lang=code, notes=3, seed=seed):
+        assert 300 <= len(note) <= 6000
+        assert all(note.text[s.start : s.end].strip() == note.text[s.start : s.end] for s in spans)
 
 
 def test_marked_text_reads_back_to_the_same_spans(corpus):
