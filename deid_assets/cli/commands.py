@@ -130,7 +130,8 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     profile: Arg[str, typer.Option(help="Which categories count, and under which labels.")] = "harmonised",
     source: Arg[
-        list[str] | None, typer.Option(help="Score this detector's spans alone; several times to compare.")
+        list[str] | None,
+        typer.Option(help="Score this detector alone; several times to compare them, and all together."),
     ] = None,
     format_name: FormatOption = None,
     labels: Arg[str | None, typer.Option(help="Label map of the gold; that of its format when not given.")] = None,

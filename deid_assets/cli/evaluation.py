@@ -12,12 +12,13 @@ from deid_assets import __version__
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.scores import show, to_json
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress
-from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.errors import ConfigError, DeidError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS, PHI, label_map
 from deid_assets.core.phi import LabelMap, Phi, Profile, profile
 from deid_assets.core.score import Evaluation, evaluate_corpus, pair
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import FORMATS, Fault
+from deid_assets.reports import evaluation_html
 
 _TRIED_NOTES = 200
 """Notes read to tell which label map fits."""
@@ -59,7 +60,8 @@ def evaluate_files(
         notes: The gold.
         preds: Spans files, each scored by itself.
         out: Folder of the report; nothing is written where not given.
-        sources: Detectors whose spans are scored alone; all spans of a file together when empty.
+        sources: Detectors whose spans are scored alone, and together where there are several; all spans of a file
+            when empty.
         labels: Label map of the gold; that of its format where not given.
         profile_name: Which categories count.
         style: ``table``, ``markdown`` or ``json``.
@@ -70,7 +72,13 @@ def evaluate_files(
     chosen, withheld = profile(profile_name), Withheld()
     gold = _read_gold(notes, label_map(labels) if labels else FORMATS[notes.format_name].labels, withheld)
     evaluations = dict(_scored(gold, preds, sources, chosen))
-    facts = {"gold": notes.path.name, "labels": gold.labels.name, "notes": len(gold.spans), "withheld": len(withheld)}
+    facts = {
+        "gold": notes.path.name,
+        "labels": gold.labels.name,
+        "profile": chosen.name,
+        "notes": len(gold.spans),
+        "withheld": len(withheld),
+    }
     if out is not None:
         _write(out, evaluations, chosen, facts | {"predictions": ", ".join(path.name for path in preds)})
         say(f"report written to {out / 'report.html'}")
@@ -118,21 +126,22 @@ def _scored(
         if absent := sorted(set(sources) - set(present)):
             raise InputError(f"{path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'no spans'}")
         prefix = f"{path.stem}: " if len(preds) > 1 else ""
-        alone: Sequence[str | None] = sources or [None]
-        for source in alone:
-            pairs = pair(gold.spans.values(), found if source is None else _only(found, source))
-            total = evaluate_corpus(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
-            yield prefix + (source or " + ".join(present) or path.stem), total
+        groups = [[source] for source in sources] + ([sources] if len(sources) > 1 else [])
+        for group in groups or [present]:
+            name = prefix + (" + ".join(group) or path.stem)
+            try:
+                pairs = pair(gold.spans.values(), _only(found, group))
+                yield name, evaluate_corpus(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
+            except DeidError as error:
+                raise InputError(f"{path}: {error}") from error
 
 
-def _only(found: Iterable[SpanSet], source: str) -> Iterator[SpanSet]:
+def _only(found: Iterable[SpanSet], sources: Sequence[str]) -> Iterator[SpanSet]:
     for spans in found:
-        yield SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source == source))
+        yield SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source in sources))
 
 
 def _write(out: Path, evaluations: Mapping[str, Evaluation], chosen: Profile, facts: Mapping[str, object]) -> None:
-    from deid_assets.reports import evaluation_html  # noqa: PLC0415 - loads Jinja
-
     page = evaluation_html(
         evaluations,
         title=f"{', '.join(evaluations)} against {facts['gold']}",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
 from deid_assets.core.score import Counts, Evaluation, Scheme
+from deid_assets.reports import leaderboard_md, scores_md
+from deid_assets.reports.numbers import amount, ranked, ratio
 
 HEADINGS = ("gold", "strict P", "R", "F1", "relaxed P", "R", "F1", "spans hidden", "chars covered")
 
@@ -37,8 +39,6 @@ def show(evaluations: Mapping[str, Evaluation], *, style: str, facts: Mapping[st
 
 
 def _show_markdown(evaluations: Mapping[str, Evaluation]) -> None:
-    from deid_assets.reports import leaderboard_md, scores_md  # noqa: PLC0415 - loads Jinja
-
     if len(evaluations) > 1:
         typer.echo(f"{leaderboard_md(evaluations)}\n")
     for name, found in evaluations.items():
@@ -47,30 +47,29 @@ def _show_markdown(evaluations: Mapping[str, Evaluation]) -> None:
 
 
 def _show_tables(evaluations: Mapping[str, Evaluation]) -> None:
-    if len(evaluations) > 1:
-        ranked = sorted(evaluations, key=lambda name: -(evaluations[name].micro(Scheme.HIDDEN).recall or 0))
-        print_table(("detector", *HEADINGS), [_row(name, evaluations[name], None) for name in ranked], numbers_from=1)
-        _show_labels(evaluations, ranked)
-    for name, found in evaluations.items():
-        if len(evaluations) == 1:
-            rows = [_row(label or "all", found, label) for label in [*found.labels, None]]
-            print_table(("label", *HEADINGS), rows, numbers_from=1)
-        print_line(_notes(found) if len(evaluations) == 1 else f"{name}: {_notes(found)}")
+    if len(evaluations) == 1:
+        (found,) = evaluations.values()
+        rows = [_row(label or "all", found, label) for label in [*found.labels, None]]
+        print_table(("label", *HEADINGS), rows, numbers_from=1)
+        print_line(f"\n{_notes(found)}")
+        return
+    side_by_side = ranked(evaluations)
+    print_table(("detector", *HEADINGS), [_row(name, found, None) for name, found in side_by_side], numbers_from=1)
+    typer.echo()
+    _show_labels(side_by_side)
+    typer.echo()
+    for name, found in side_by_side:
+        print_line(f"{name}: {_notes(found)}")
 
 
-def _show_labels(evaluations: Mapping[str, Evaluation], ranked: list[str]) -> None:
-    labels = sorted({label for found in evaluations.values() for label in found.labels})
-    headings = ["label", "gold", *(f"{name}: {what}" for name in ranked for what in ("hidden", "F1"))]
+def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
+    headings = ["label", "gold", *(f"{name}: {what}" for name, _ in side_by_side for what in ("hidden", "F1"))]
     rows = []
-    for label in labels:
-        row = [label, f"{evaluations[ranked[0]].counts(label, Scheme.STRICT).gold:,}"]
-        for name in ranked:
-            found = evaluations[name]
-            row += [
-                _written(found.counts(label, Scheme.HIDDEN).recall),
-                _written(found.counts(label, Scheme.STRICT).f1),
-            ]
-        rows.append(row)
+    for label in sorted({label for _, found in side_by_side for label in found.labels}):
+        hidden = [found.counts(label, Scheme.HIDDEN) for _, found in side_by_side]
+        strict = [found.counts(label, Scheme.STRICT) for _, found in side_by_side]
+        scores = [score for pair in zip(hidden, strict, strict=True) for score in (pair[0].recall, pair[1].f1)]
+        rows.append([label, amount(strict[0].gold), *map(ratio, scores)])
     print_table(headings, rows, numbers_from=1)
 
 
@@ -84,7 +83,7 @@ def _row(name: str, found: Evaluation, label: str | None) -> list[str]:
         *(relaxed.precision, relaxed.recall, relaxed.f1),
         *(hidden.recall, characters.recall),
     )
-    return [name, f"{strict.gold:,}", *map(_written, ratios)]
+    return [name, amount(strict.gold), *map(ratio, ratios)]
 
 
 def _notes(found: Evaluation) -> str:
@@ -98,7 +97,3 @@ def _notes(found: Evaluation) -> str:
 
 def _ratios(counts: Counts) -> dict[str, float | None]:
     return {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
-
-
-def _written(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.3f}"

@@ -37,7 +37,7 @@ def print_table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for at, heading in enumerate(headings):
         is_number = numbers_from is not None and at >= numbers_from
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=at == 0 or is_number)
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=at == 0)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     print_line(table)
