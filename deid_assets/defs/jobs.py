@@ -18,7 +18,6 @@ SCORES = dg.AssetSelection.key_prefixes("scorecard") | dg.AssetSelection.assets(
 main_job = dg.define_asset_job(
     MAIN_JOB,
     selection=dg.AssetSelection.all() - SCORES,
-    partitions_def=batches,
     description="One batch, from raw notes to the released corpus and its report. The landing sensor starts it.",
 )
 
@@ -41,7 +40,6 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     return dg.define_asset_job(
         f"detector__{name}",
         selection=dg.AssetSelection.assets(dg.AssetKey(["spans", name])),
-        partitions_def=batches,
         description=f"Detector {name} alone: launch it as a backfill to fill its history.",
     )
 
