@@ -50,6 +50,12 @@ class Corpus:
         """The installed detectors, loaded when asked for."""
         return DetectorPool(self.settings.detectors, workers=self.settings.workers)
 
+    def close(self) -> None:
+        """End what was started. Nothing is opened just to be closed."""
+        for opened in ("detectors", "database"):
+            if opened in self.__dict__:
+                self.__dict__.pop(opened).close()
+
 
 class CorpusResource(dg.ConfigurableResource["Corpus"]):
     """Opens the installation that a settings file describes.
@@ -69,3 +75,9 @@ class CorpusResource(dg.ConfigurableResource["Corpus"]):
         if self._corpus is None:
             self._corpus = Corpus(Settings.load(Path(self.config_file) if self.config_file else None))
         return self._corpus
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002 - Dagster's signature
+        """End worker processes and database connections with the run."""
+        if self._corpus is not None:
+            self._corpus.close()
+            self._corpus = None

@@ -30,6 +30,7 @@ class DetectorPool:
         self._options = options
         self._workers = workers
         self._detectors: dict[str, Detector] = {}
+        self._processes: ProcessPoolExecutor | None = None
 
     def open(self, name: str) -> Detector:
         """Return a detector, loaded on first use.
@@ -52,14 +53,22 @@ class DetectorPool:
         if self._workers == 1 or len(chunks) == 1:
             detector = self.open(name)
             return [outcome for chunk in chunks for outcome in detect(detector, chunk, stage=stage)]
-        # Not fork: the parent may hold threads and locks of Dagster and of native libraries.
-        with ProcessPoolExecutor(
-            min(self._workers, len(chunks)),
-            mp_context=multiprocessing.get_context("spawn"),
-        ) as pool:
-            options = dict(self._options.get(name, {}))
-            jobs = [pool.submit(_detect_in_worker, name, options, chunk, stage) for chunk in chunks]
-            return [outcome for job in jobs for outcome in job.result()]
+        options = dict(self._options.get(name, {}))
+        jobs = [self._pool().submit(_detect_in_worker, name, options, chunk, stage) for chunk in chunks]
+        return [outcome for job in jobs for outcome in job.result()]
+
+    def close(self) -> None:
+        """End the worker processes, if any were started."""
+        if self._processes is not None:
+            self._processes.shutdown(cancel_futures=True)
+            self._processes = None
+
+    def _pool(self) -> ProcessPoolExecutor:
+        """Return the worker processes, started once: each imports its detectors, which takes seconds."""
+        if self._processes is None:
+            # Not fork: the parent may hold threads and locks of Dagster and of native libraries.
+            self._processes = ProcessPoolExecutor(self._workers, mp_context=multiprocessing.get_context("spawn"))
+        return self._processes
 
 
 def _detect_in_worker(
