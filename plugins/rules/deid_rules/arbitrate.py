@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from deid_rules.candidate import Candidate
 
@@ -16,29 +15,46 @@ def arbitrate(candidates: Iterable[Candidate], text: str) -> list[Candidate]:
     The higher score wins, then the longer, then the earlier. A loser that sticks out keeps the words that
     stick out, if there is a capital or a digit among them.
     """
-    ordered = sorted(candidates, key=lambda c: (-c.score, c.start - c.end, c.start, c.label, c.rule))
-    kept: list[tuple[int, int, Candidate]] = []
-    for candidate in ordered:
-        for start, end in _free(candidate.start, candidate.end, kept):
-            if start > candidate.start or end < candidate.end:
-                start, end = _trimmed(text, start, end)  # noqa: PLW2901 - the remainder of the same range
-            if start < end:
-                insort(kept, (start, end, candidate._replace(start=start, end=end)), key=lambda entry: entry[0])
-    return [candidate for _, _, candidate in kept]
+    chosen: list[Candidate] = []
+    for group in _groups(sorted(candidates)):
+        chosen += group if len(group) == 1 else _settle(group, text)
+    return chosen
 
 
-def _free(start: int, end: int, kept: list[tuple[int, int, Candidate]]) -> list[tuple[int, int]]:
-    """The parts of [start, end) that no kept candidate covers."""
-    at = bisect_left(kept, start, key=lambda entry: entry[1])
-    pieces, cursor = [], start
-    while at < len(kept) and kept[at][0] < end:
-        if kept[at][0] > cursor:
-            pieces.append((cursor, kept[at][0]))
-        cursor = max(cursor, kept[at][1])
-        at += 1
-    if cursor < end:
-        pieces.append((cursor, end))
-    return pieces
+def _groups(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
+    """Runs of candidates that hang together by overlaps."""
+    group: list[Candidate] = []
+    end = 0
+    for candidate in candidates:
+        if group and candidate.start >= end:
+            yield group
+            group = []
+        group.append(candidate)
+        end = max(end, candidate.end) if len(group) > 1 else candidate.end
+    if group:
+        yield group
+
+
+def _settle(group: list[Candidate], text: str) -> list[Candidate]:
+    origin = group[0].start
+    taken = bytearray(max(candidate.end for candidate in group) - origin)
+    kept: list[Candidate] = []
+    for candidate in sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, c.label, c.rule)):
+        for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
+            whole = end - start == candidate.end - candidate.start
+            first, last = (start + origin, end + origin) if whole else _trimmed(text, start + origin, end + origin)
+            if first < last:
+                kept.append(candidate._replace(start=first, end=last))
+                taken[first - origin : last - origin] = b"\1" * (last - first)
+    return sorted(kept)
+
+
+def _free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:
+    """The parts of [start, end) that are not taken."""
+    while start < end and (first := taken.find(0, start, end)) >= 0:
+        last = taken.find(1, first, end)
+        start = end if last < 0 else last
+        yield first, start
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -47,9 +47,9 @@ def _ip(text: str) -> bool:
 
 
 def _phone(text: str) -> bool:
-    """Digits of an E.164 number or of a national one: 7 to 15, not all the same (ITU-T E.164)."""
+    """Digits of a telephone number with its extension: 7 to 17, not all the same (ITU-T E.164 allows 15 without)."""
     digits = _digits(text)
-    return 7 <= len(digits) <= 15 and len(set(digits)) > 1
+    return 7 <= len(digits) <= 17 and len(set(digits)) > 1
 
 
 # Transliteration and weights: 49 CFR 565.15 (c), table III to V.

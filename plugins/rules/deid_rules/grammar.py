@@ -68,13 +68,22 @@ class Grammar:
                 continue
             if not self._joins(words[index - 1], gap):
                 break
-            if self.kind(word) & Kind.PARTICLE and not word[0].isupper():
+            if self._leads(view, index):
                 index += 1
                 continue
             if not (pointed(view, index) or self._may_follow(words[index - 1], word, any_case=any_case)):
                 break
             last, index = index, index + 1
+        if last == first and not any_case and not words[first][0].isupper():
+            return None
         return view.starts[first], self.name_end(view, last)
+
+    def _leads(self, view: View, index: int) -> bool:
+        """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
+        word, following = view.words[index], view.words[index + 1 : index + 3]
+        if not self.kind(word) & Kind.PARTICLE or not following or view.gaps[index + 1] not in _BLANKS:
+            return False
+        return not word[0].isupper() or (word.isupper() and len(word) > 1 and following[0].isupper())
 
     def _name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
         """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym."""
@@ -83,6 +92,8 @@ class Grammar:
             return None
         word = view.words[view.word_from(offset)]
         kind = self.kind(word)
+        if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
+            return None
         if kind & Kind.EPONYM or (len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME):
             return None
         return found

@@ -11,6 +11,7 @@ from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
 FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.35
+GIVEN_LAST = 0.6
 _BLANK = (" ", "\u00a0")
 
 
@@ -52,7 +53,10 @@ class NameFinder:
             return None
         if self._pairs_only and word.isupper() and not kind & Kind.COMMON:
             return self._surname_first(view, index)
-        return self._inverted(view, index, kind) or self._pair(view, index, kind) or self._single(view, index, kind)
+        for rule in (self._inverted, self._pair, self._given_last, self._single):
+            if found := rule(view, index, kind):
+                return found
+        return None
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``; the given name must be in the dictionary."""
@@ -96,6 +100,18 @@ class NameFinder:
         plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
         return MIXED if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I" else 0.0
 
+    def _given_last(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        """``Dupont Marie``, in languages whose lists write it so; what comes first need not be known."""
+        words, at = view.words, index + 1
+        if not self._pairs_only or kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3:
+            return None
+        if at >= len(words) or view.gaps[at] not in _BLANK or not words[at][0].isupper():
+            return None
+        following = self._kind(words[at])
+        if not following & Kind.FIRST or following & (Kind.COMMON | Kind.STOP | Kind.PLACE):
+            return None
+        return at, GIVEN_LAST, "name_given_last"
+
     def _surname_first(self, view: View, index: int) -> tuple[int, float, str] | None:
         """``DUPONT Marie``, ``DE LA TOUR Marie``: capitals, then a given name in ordinary letters."""
         words, at = view.words, index + 1
@@ -123,6 +139,8 @@ class NameFinder:
     def _initialled(self, view: View, index: int) -> tuple[int, float, str] | None:
         """``J. Smith``, ``J.R. Smith``."""
         words, gaps, at = view.words, view.gaps, index
+        if index and len(words[index - 1]) == 1 and gaps[index].startswith("."):
+            return None
         while at < len(words) and is_initial(words[at]) and gaps[at + 1] in (".", ". ") and at - index < 3:
             at += 1
         if at == index or at >= len(words):

@@ -12,8 +12,10 @@ from deid_rules.grammar import Grammar
 from deid_rules.patterns import Compiled
 from deid_rules.view import View
 
-_LOOK = 40
+_BEHIND, _AHEAD = 24, 40
 _SET_BYTES = 64 << 20
+_SET_SIZE = 15
+"""Patterns per set. One set of all is faster once warm, but its automaton grows while it meets new text."""
 
 
 class Scanner:
@@ -25,26 +27,19 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[Compiled], grammar: Grammar) -> None:
-        self._patterns = patterns
         self._grammar = grammar
-        options = re2.Options()
-        options.max_mem = _SET_BYTES
-        options.log_errors = False
-        self._set = re2.Set.SearchSet(options)
-        for compiled in patterns:
-            self._set.Add(compiled.pattern.regex.encode())
-        # The empty pattern always matches: when it is missing the set ran out of memory, and said nothing.
-        self._sentinel = self._set.Add(b"")
-        self._set.Compile()
+        parts = [patterns[first : first + _SET_SIZE] for first in range(0, len(patterns), _SET_SIZE)]
+        self._sets = [(part, _pattern_set(part)) for part in parts]
 
     def scan(self, view: View) -> Iterator[Candidate]:
         """Yield what the patterns find, in the order of the patterns."""
-        present = self._set.Match(view.data)
-        if present is None or self._sentinel not in present:
-            present = range(len(self._patterns))
-        for index in sorted(present):
-            if index != self._sentinel:
-                yield from self._run(self._patterns[index], view)
+        for part, pattern_set in self._sets:
+            present = pattern_set.Match(view.data)
+            if present is None or len(part) not in present:
+                present = range(len(part))
+            for index in sorted(present):
+                if index < len(part):
+                    yield from self._run(part[index], view)
 
     def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
         for match in compiled.regex.finditer(view.data):
@@ -72,6 +67,22 @@ class Scanner:
             yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
 
 
+def _pattern_set(patterns: Sequence[Compiled]) -> Any:
+    """A set that tells which of the patterns occur; its last member always does.
+
+    A set that runs out of memory answers as if nothing occurred. The empty pattern gives that away.
+    """
+    options = re2.Options()
+    options.max_mem = _SET_BYTES
+    options.log_errors = False
+    pattern_set = re2.Set.SearchSet(options)
+    for compiled in patterns:
+        pattern_set.Add(compiled.pattern.regex.encode())
+    pattern_set.Add(b"")
+    pattern_set.Compile()
+    return pattern_set
+
+
 def _span(match: Any, group: int, view: View) -> tuple[int, int]:
     """Code points of a group; (0, 0) where it took no part."""
     first, last = match.span(group)
@@ -80,9 +91,9 @@ def _span(match: Any, group: int, view: View) -> tuple[int, int]:
 
 def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
     """Whether what stands before or after rules the span out."""
-    if compiled.not_before and compiled.not_before.search(text[max(0, start - _LOOK) : start]):
+    if compiled.not_after and compiled.not_after.match(text[end : end + _AHEAD]):
         return True
-    return bool(compiled.not_after and compiled.not_after.match(text[end : end + _LOOK]))
+    return bool(compiled.not_before and compiled.not_before.search(text[max(0, start - _BEHIND) : start]))
 
 
 def _score(compiled: Compiled, text: str, start: int, end: int) -> float:

