@@ -75,7 +75,7 @@ def write_detector(site: Path, name: str, *, body: str = STENCIL) -> None:
     (info / "entry_points.txt").write_text(f"[deid_assets.detectors]\n{name} = deid_{name}:Detector\n")
 
 
-def note_record(number: int, story: str, *, person: str, record: int, gold: bool = True) -> dict[str, object]:
+def make_record(number: int, story: str, *, person: str, record: int, gold: bool = True) -> dict[str, object]:
     """One line of the exchange format, with its gold spans."""
     text = f"{person}, record {record}. {story}\n"
     mrn = text.index(str(record))
@@ -84,10 +84,10 @@ def note_record(number: int, story: str, *, person: str, record: int, gold: bool
     return {**fields, "spans": spans} if gold else fields
 
 
-def note_records(first: int = 0, *, gold: bool = True) -> list[dict[str, object]]:
+def make_records(first: int = 0, *, gold: bool = True) -> list[dict[str, object]]:
     """Eight notes about different things, all different for another ``first``."""
     return [
-        note_record(first + n, story, person=f"{person}{chr(97 + first % 26)}", record=4_000_000 + first + n, gold=gold)
+        make_record(first + n, story, person=f"{person}{chr(97 + first % 26)}", record=4_000_000 + first + n, gold=gold)
         for n, (person, story) in enumerate(zip(PEOPLE, STORIES, strict=True))
     ]
 
@@ -196,6 +196,18 @@ class Installation:
 
 
 @pytest.fixture(scope="session")
+def note_records():
+    """A function that gives eight notes, others for another number."""
+    return make_records
+
+
+@pytest.fixture(scope="session")
+def note_record():
+    """A function that gives one note."""
+    return make_record
+
+
+@pytest.fixture(scope="session")
 def detector_site(tmp_path_factory):
     """A folder on the path with the detectors ``stencil`` and ``shade``."""
     site = tmp_path_factory.mktemp("site")
@@ -234,7 +246,7 @@ def installation(tmp_path, detector_site):
 def _shipped_once(tmp_path_factory, detector_site):
     with _installed(tmp_path_factory.mktemp("shipped")) as made:
         made.configure(SETTINGS)
-        batch = made.receive(note_records())
+        batch = made.receive(make_records())
         assert made.failures(made.run(batch)) == {}
         assert made.failures(made.run_scores()) == {}
         yield made.root, batch

@@ -155,6 +155,36 @@ def test_a_run_over_a_range_leaves_check_rows_planned_for_ever(instance):
     assert check_rows(instance, asset) == {**dict.fromkeys(BATCHES, "PLANNED"), None: "SUCCEEDED"}
 
 
+@pytest.mark.parametrize(("together", "requested"), [(True, 1), (False, 0)])
+def test_a_partitioned_check_reported_before_its_materialization_has_not_passed(instance, together, requested):
+    """Why ``audited_asset`` puts the checks into the ``MaterializeResult``."""
+
+    @dg.asset(
+        partitions_def=batches,
+        check_specs=[dg.AssetCheckSpec("verdict", asset="judged", blocking=True, partitions_def=batches)],
+    )
+    def judged():
+        verdict = dg.AssetCheckResult(check_name="verdict", passed=True)
+        if not together:
+            yield verdict
+        yield dg.MaterializeResult(check_results=[verdict] if together else [])
+
+    passed = dg.AutomationCondition.all_deps_match(
+        dg.AutomationCondition.all_checks_match(dg.AutomationCondition.check_passed(), blocking_only=True)
+    )
+
+    @dg.asset(partitions_def=batches, deps=[judged], automation_condition=dg.AutomationCondition.eager() & passed)
+    def below():
+        return dg.MaterializeResult()
+
+    defs = dg.Definitions([judged, below])
+    first = dg.evaluate_automation_conditions(defs=defs, instance=instance)
+    dg.materialize([judged], partition_key="b-1", instance=instance)
+    second = dg.evaluate_automation_conditions(defs=defs, instance=instance, cursor=first.cursor)
+
+    assert second.get_num_requested(below.key) == requested
+
+
 def test_deleting_a_dynamic_partition_leaves_its_events(instance):
     """Why erasing a batch is our own command."""
     dg.materialize([parent], partition_key="b-1", instance=instance)
