@@ -1,0 +1,151 @@
+"""``deid evaluate``: figures worked out by hand, detectors side by side, and a report without note text."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def gold(write, three):
+    """Four names; ``xnames`` finds the three that are in its list, and no date."""
+    marks = {"a": [(0, 12, "NAME"), (21, 31, "DATE")], "b": [], "c": [(8, 15, "NAME"), (23, 35, "NAME")]}
+    return write(
+        "gold.jsonl",
+        *(
+            {
+                **record,
+                "spans": [dict(zip(("start", "end", "label"), mark, strict=True)) for mark in marks[record["id"]]],
+            }
+            for record in three
+        ),
+    )
+
+
+@pytest.fixture
+def pred(deid, gold):
+    deid("detect", gold, "--detector", "xnames", "--detector", "xdates", "--out", "pred.jsonl")
+    return "pred.jsonl"
+
+
+def scores(ran, name):
+    return ran.json["detectors"][name]["micro"]["strict"]
+
+
+def test_figures_are_those_worked_out_by_hand(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames", "--json")
+
+    assert ran.code == 0
+    assert {name: ran.json[name] for name in ("gold", "labels", "profile", "notes", "withheld")} == {
+        "gold": "gold.jsonl",
+        "labels": "phi",
+        "profile": "harmonised",
+        "notes": 3,
+        "withheld": 0,
+    }
+    assert scores(ran, "xnames") == {"precision": 1.0, "recall": 0.75, "f1": pytest.approx(6 / 7)}
+
+
+def test_detectors_are_scored_alone_and_together(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xdates", "--source", "xnames", "--json")
+
+    assert {name: scores(ran, name)["recall"] for name in ran.json["detectors"]} == {
+        "xdates": 0.25,
+        "xnames": 0.75,
+        "xdates + xnames": 1.0,
+    }
+
+
+def test_files_are_compared_by_name(deid, gold, pred):
+    deid("detect", gold, "--detector", "xdates", "--out", "other.jsonl")
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--pred", "other.jsonl", "--json")
+
+    assert list(ran.json["detectors"]) == ["pred: xdates + xnames", "other: xdates"]
+
+
+def test_the_report_and_the_scores_are_kept_and_hold_no_text(deid, gold, pred):
+    ran = deid(
+        *("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames", "--source", "xdates"),
+        *("--out", "report", "--json"),
+    )
+    page = Path("report/report.html").read_text()
+
+    assert json.loads(Path("report/scores.json").read_text())["detectors"] == ran.json["detectors"]
+    assert "xnames" in page
+    assert not any(word in page for word in ("Quillfeather", "Zyxwick", "rheumatoid"))
+
+
+def test_nothing_is_written_without_a_folder_to_write_to(deid, gold, pred):
+    before = sorted(Path().iterdir())
+    ran = deid("evaluate", "--gold", gold, "--pred", pred)
+
+    assert ran.code == 0
+    assert sorted(Path().iterdir()) == before
+
+
+def test_the_table_has_a_row_per_label_and_one_for_all(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames")
+    rows = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.strip()}
+
+    assert rows["DATE"][:4] == ["1", "n/a", "0.000", "0.000"]
+    assert rows["NAME"][:4] == ["3", "1.000", "1.000", "1.000"]
+    assert rows["all"][:4] == ["4", "1.000", "0.750", "0.857"]
+    assert "1 of 2 notes with PHI fully covered; 0 of 1 notes without PHI touched" in ran.out
+
+
+def test_side_by_side_the_one_that_hides_most_comes_first(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xdates", "--source", "xnames", "--markdown")
+    places = [line.split("|")[2].strip().replace("\\", "") for line in ran.out.splitlines()[2:5]]
+
+    assert places == ["xdates + xnames", "xnames", "xdates"]
+    assert "### xdates + xnames" in ran.out
+
+
+def test_labels_of_a_corpus_are_mapped_and_bound_what_counts(deid, write, three):
+    spans = [{"start": 0, "end": 12, "label": "NOM"}, {"start": 21, "end": 31, "label": "DATE"}]
+    write("gold.jsonl", {**three[0], "spans": spans})
+    deid("detect", "gold.jsonl", "--detector", "xnames", "--out", "pred.jsonl")
+    ran = deid("evaluate", "--gold", "gold.jsonl", "--pred", "pred.jsonl", "--labels", "eds_pseudo", "--json")
+
+    assert (ran.code, ran.json["labels"]) == (0, "eds_pseudo")
+    assert scores(ran, "xnames")["recall"] == 0.5
+
+
+def test_i2b2_files_bring_their_own_labels(deid, gold):
+    Path("xml").mkdir()
+    Path("xml/n1.xml").write_text(
+        "<deIdi2b2><TEXT>Seen by Zyxwick.</TEXT><TAGS>"
+        '<NAME id="P0" start="8" end="15" text="Zyxwick" TYPE="DOCTOR" comment="" /></TAGS></deIdi2b2>'
+    )
+    deid("detect", "xml", "--detector", "xnames", "--out", "pred.jsonl")
+    ran = deid("evaluate", "--gold", "xml", "--pred", "pred.jsonl", "--profile", "i2b2", "--json")
+
+    assert (ran.code, ran.json["labels"], scores(ran, "xnames")["f1"]) == (0, "i2b2", 1.0)
+
+
+def test_a_label_map_that_fits_is_proposed(deid, write, three):
+    write("gold.jsonl", {**three[0], "spans": [{"start": 0, "end": 12, "label": "NAME_PATIENT"}]})
+    deid("detect", "gold.jsonl", "--detector", "xnames", "--out", "pred.jsonl")
+    ran = deid("evaluate", "--gold", "gold.jsonl", "--pred", "pred.jsonl")
+
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith("; --labels grascco would fit")
+
+
+def test_gold_that_cannot_be_read_is_withheld_and_the_rest_is_scored(deid, gold, pred):
+    path = Path(gold)
+    path.write_text(path.read_text().replace('"start": 23, "end": 35', '"start": 23, "end": 3500'))
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--json")
+
+    assert (ran.code, ran.json["notes"], ran.json["withheld"]) == (1, 2, 1)
+    assert ran.err.startswith("gold.jsonl:3: [23, 3500)")
+
+
+def test_gold_without_predictions_is_refused_by_file_and_note(deid, gold, pred):
+    lines = Path(pred).read_text().splitlines(keepends=True)
+    Path(pred).write_text("".join(lines[:2]))
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--out", "report")
+
+    assert ran.code == 2
+    assert ran.err.startswith("error: pred.jsonl: 1 of 3 gold notes have no predictions, the first is 'c'")
+    assert not Path("report").exists()

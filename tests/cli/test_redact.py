@@ -1,0 +1,140 @@
+"""``deid redact``: from a spans file or at once; what it does not know is withheld, what it does not change survives."""
+
+from pathlib import Path
+
+import pytest
+
+KEY = "00112233445566778899aabbccddeeff"
+TAGGED = [
+    "[NAME] came on 1999-12-31 with rheumatoid pain.",
+    "No rheumatoid signs.",
+    "Seen by [NAME].\r\nThen [NAME] left.",
+]
+
+
+@pytest.fixture
+def redacted(records):
+    return lambda path="out.jsonl": [record["text"] for record in records(path)]
+
+
+@pytest.fixture
+def spans(deid, notes):
+    deid("detect", notes, "--detector", "xnames", "--out", "spans.jsonl")
+    return "spans.jsonl"
+
+
+def test_spans_are_replaced_and_the_rest_survives_unchanged(deid, notes, spans, redacted):
+    ran = deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert (ran.code, redacted()) == (0, TAGGED)
+    assert ran.err.strip() == "3 notes, 3 edits, 0 withheld; written to out.jsonl"
+
+
+def test_detecting_at_once_gives_the_same(deid, notes, spans, redacted):
+    deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "two.jsonl")
+    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "one.jsonl")
+
+    assert ran.code == 0
+    assert redacted("one.jsonl") == redacted("two.jsonl") == TAGGED
+
+
+def test_at_once_the_first_detector_names_an_overlap(deid, notes, redacted):
+    line_up = ("--detector", "xdates", "--detector", "xnames")
+    deid("redact", notes, *line_up, "--policy", "tag", "--out", "out.jsonl")
+
+    assert redacted()[2] == "Seen by [DATE].\r\nThen [NAME] left."
+
+
+def test_a_stricter_overlap_policy_applies_at_once(deid, notes):
+    line_up = ("--detector", "xdates", "--detector", "xnames", "--resolve", "intersection")
+    ran = deid("redact", notes, *line_up, "--policy", "tag", "--out", "out.jsonl", "--json")
+
+    assert ran.json["edits"] == 1
+
+
+def test_neither_patient_ids_nor_fields_of_the_source_are_written(deid, notes, spans, records):
+    deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert [sorted(record) for record in records("out.jsonl")] == [["id", "lang", "text"]] * 3
+
+
+def test_patient_ids_are_written_when_asked_for(deid, notes, spans, records):
+    deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "out.jsonl", "--keep-patient-ids")
+
+    assert [record.get("patient_id") for record in records("out.jsonl")] == ["p7", None, "p7"]
+
+
+def test_surrogates_are_the_same_for_one_patient_and_key(deid, notes, spans, monkeypatch, redacted):
+    monkeypatch.setenv("DEID_KEY", KEY)
+    ran = deid("redact", notes, "--spans", spans, "--policy", "surrogate", "--out", "out.jsonl")
+    first, _, third = redacted()
+
+    assert ran.code == 0
+    assert first.split()[0] in third
+    assert "Quillfeather" not in first + third
+
+
+def test_a_note_that_the_spans_file_does_not_know_is_withheld(deid, write, spans, redacted, three):
+    write("more.jsonl", *three, {"id": "new", "text": "Zyxwick"})
+    ran = deid("redact", "more.jsonl", "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert (ran.code, redacted()) == (1, TAGGED)
+    assert "note 'new': Missing in redact; withheld" in ran.err
+
+
+def test_a_note_whose_text_has_changed_is_withheld(deid, write, spans, redacted, three):
+    write("changed.jsonl", three[0], three[1], {**three[2], "text": "Seen by Zyxwick and Quillfeather."})
+    ran = deid("redact", "changed.jsonl", "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert (ran.code, redacted()) == (1, TAGGED[:2])
+    assert "note 'c': DigestError in redact; withheld" in ran.err
+
+
+def test_a_note_that_a_detector_fails_on_is_withheld(deid, write, redacted, three):
+    write("notes.jsonl", three[0], {"id": "bad", "text": "EXPLODE Zyxwick"})
+    ran = deid("redact", "notes.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl")
+
+    assert (ran.code, redacted()) == (1, TAGGED[:1])
+    assert "note 'bad': RuntimeError in spans/xnames; withheld" in ran.err
+
+
+def test_spans_in_another_order_fit(deid, notes, spans, redacted):
+    lines = Path(spans).read_text().splitlines(keepends=True)
+    Path("shuffled.jsonl").write_text("".join(reversed(lines)))
+    ran = deid("redact", notes, "--spans", "shuffled.jsonl", "--policy", "tag", "--out", "out.jsonl")
+
+    assert (ran.code, redacted()) == (0, TAGGED)
+
+
+def test_spans_of_other_notes_are_counted(deid, write, spans, three):
+    write("fewer.jsonl", three[1])
+    ran = deid("redact", "fewer.jsonl", "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert ran.code == 0
+    assert "2 notes of the spans file are not among the notes" in ran.err
+
+
+def test_a_fault_at_the_end_of_the_spans_file_stops_the_command(deid, notes, spans):
+    path = Path(spans)
+    path.write_text(path.read_text() + '{"id": "z", "digest": "no"}\n')
+    ran = deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
+
+    assert ran.code == 2
+    assert ran.err.startswith("error: spans.jsonl:4:")
+    assert not Path("out.jsonl").exists()
+
+
+def test_overlapping_opinions_in_a_spans_file_are_united(deid, notes, redacted):
+    deid("detect", notes, "--detector", "xdates", "--detector", "xnames", "--out", "spans.jsonl")
+    ran = deid("redact", notes, "--spans", "spans.jsonl", "--policy", "keep_nothing", "--out", "out.jsonl")
+
+    assert ran.code == 0
+    assert redacted()[2] == "Seen by [REDACTED].\r\nThen [REDACTED] left."
+
+
+def test_a_policy_file_is_taken(deid, notes, redacted):
+    Path("mine.toml").write_text('name = "mine"\n[actions]\nNAME = { action = "blackout", width = 3 }\n')
+    ran = deid("redact", notes, "--detector", "xnames", "--policy", "mine.toml", "--out", "out.jsonl")
+
+    assert ran.code == 0, ran.err
+    assert redacted()[2] == "Seen by \u2588\u2588\u2588.\r\nThen \u2588\u2588\u2588 left."
