@@ -47,7 +47,7 @@ def test_wrong_settings_name_the_file_and_the_key(tmp_path, text, message):
 
 
 def test_missing_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="absent.toml"):
+    with pytest.raises(ConfigError, match=r"absent\.toml"):
         Settings.load(tmp_path / "absent.toml")
 
 

@@ -148,11 +148,11 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     draft = make(batch, corpus)
     verdicts = _answers(plan.checks, draft)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
-    failed = [check.name for check in plan.checks if check.blocking and not verdicts[check.name].passed]
+    failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
     if failed:
-        yield from results
+        reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
         raise dg.Failure(
-            description=f"{plan.key}, batch {batch}: not stored, failed {', '.join(failed)}; see the checks' counts",
+            description=f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}",
             allow_retries=False,
         )
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
@@ -173,6 +173,10 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
         metadata=dict(verdict.counts),
         description=verdict.description,
     )
+
+
+def _numbers(verdict: Verdict) -> str:
+    return ", ".join(f"{name} {count}" for name, count in verdict.counts.items())
 
 
 def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:

@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ def test_owned_parts_tile_the_note(length, size, data):
 
     assert found[0].own_start == 0
     assert found[-1].own_end == length
-    assert all(left.own_end == right.own_start for left, right in zip(found, found[1:], strict=False))
+    assert all(left.own_end == right.own_start for left, right in pairwise(found))
     assert all(w.start <= w.own_start <= w.own_end <= w.end <= max(length, 0) for w in found)
     assert all(w.end - w.start <= size for w in found)
 
