@@ -1,4 +1,4 @@
-"""Word grammars that find where a name or a proper noun ends; patterns start them."""
+"""The word grammar that finds where a name ends, or begins; patterns and dictionaries start it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
 MAX_NAME_WORDS = 5
-MAX_PROPER_WORDS = 6
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
 _INITIAL_GAPS = frozenset((". ", ".", ".\u00a0", " ", ".-", "-"))
-_ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
+ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
 
 
 def is_initial(word: str) -> bool:
@@ -27,8 +26,8 @@ def without_possessive(word: str) -> str:
     return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
 
 
-class Grammar:
-    """The word grammars of one language.
+class NameGrammar:
+    """Names of people in one language.
 
     Args:
         lexicon: Kinds of words; see ``Kind``.
@@ -37,20 +36,6 @@ class Grammar:
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self.kind = lexicon.kind
-
-    def walk(self, walk: str, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return the span that a match [start, end) leads to, or ``None`` where the grammar finds nothing."""
-        if walk == "name":
-            return self.name_at(view, end)
-        if walk == "name_cased":
-            return self._name_cased(view, end)
-        if walk == "name_any":
-            return self.name_at(view, end, any_case=True)
-        if walk == "name_back":
-            return self.name_before(view, start)
-        if walk == "proper":
-            return self.proper_after(view, start, end)
-        return self.proper_before(view, start, end)
 
     def name_at(self, view: View, offset: int, *, any_case: bool = False) -> tuple[int, int] | None:
         """Return the name that begins at ``offset``; with ``any_case`` it may be in lower case, or inverted by a comma."""
@@ -85,7 +70,7 @@ class Grammar:
             return False
         return not word[0].isupper() or (word.isupper() and len(word) > 1 and following[0].isupper())
 
-    def _name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
         """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym."""
         found = self.name_at(view, offset)
         if found is None:
@@ -155,83 +140,4 @@ class Grammar:
     def _joins(self, left: str, gap: str) -> bool:
         if gap in _BLANKS:
             return True
-        return gap in _INITIAL_GAPS and (len(left) == 1 or left.lower() in _ABBREVIATIONS)
-
-    def proper_before(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return a proper noun that ends with the match: ``Lakeside`` before ``Clinic``."""
-        words, gaps = view.words, view.gaps
-        stop = view.word_from(start)
-        first, index, specific = stop, stop - 1, False
-        while index >= 0 and stop - index <= MAX_PROPER_WORDS and self._binds(words[index], gaps[index + 1]):
-            word = words[index]
-            kind = self.kind(word)
-            if kind & Kind.CONNECTOR and not word[0].isupper():
-                index -= 1
-                continue
-            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
-                break
-            first, specific = index, specific or self._specific(word, kind)
-            index -= 1
-        after = self._extension(view, end)
-        if first == stop and after == end:
-            return None
-        return (view.starts[first], after) if specific or after > end else None
-
-    def proper_after(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return a proper noun that begins with the match: ``University of`` before ``Utah``."""
-        last = self._proper_end(view, end)
-        return None if last is None else (start, last)
-
-    def _proper_end(self, view: View, offset: int) -> int | None:
-        words, gaps = view.words, view.gaps
-        index = view.word_from(offset)
-        if index >= len(words) or view.starts[index] > offset + 1:
-            return None
-        last, first, specific = -1, index, False
-        while index < len(words) and index - first < MAX_PROPER_WORDS:
-            word = words[index]
-            kind = self.kind(word)
-            if index > first and not self._binds(words[index - 1], gaps[index]):
-                break
-            if (kind & Kind.CONNECTOR or kind & Kind.PARTICLE) and not word[0].isupper():
-                index += 1
-                continue
-            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
-                break
-            last, specific = index, specific or self._specific(word, kind)
-            index += 1
-        return view.stops[last] if last >= 0 and specific else None
-
-    def _extension(self, view: View, end: int) -> int:
-        """End of ``of Philadelphia`` after ``Hospital``, or ``end``."""
-        index = view.word_from(end)
-        if index + 1 >= len(view.words) or view.gaps[index] != " ":
-            return end
-        if not self.kind(view.words[index]) & Kind.CONNECTOR or view.words[index][0].isupper():
-            return end
-        return self._proper_end(view, view.stops[index] + 1) or end
-
-    def _binds(self, left: str, gap: str) -> bool:
-        return (
-            gap in (" ", " & ", "-", "\u00a0")
-            or (gap in (". ", ".") and left.lower() in _ABBREVIATIONS)
-            or (gap == ". " and len(left) == 1)
-        )
-
-    @staticmethod
-    def _plain_capitals(word: str, kind: int) -> bool:
-        """Whether a word of a text in capitals says nothing of a name."""
-        return (
-            len(word) > 3
-            and word.isupper()
-            and bool(kind & Kind.COMMON)
-            and not kind & (Kind.NAME | Kind.PLACE | Kind.INSTITUTION)
-        )
-
-    @staticmethod
-    def _specific(word: str, kind: int) -> bool:
-        return (
-            len(word) > 1
-            and not kind & Kind.INSTITUTION
-            and (not kind & Kind.COMMON or bool(kind & (Kind.NAME | Kind.PLACE)))
-        )
+        return gap in _INITIAL_GAPS and (len(left) == 1 or left.lower() in ABBREVIATIONS)

@@ -12,7 +12,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar
+from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, Lexicon
 from deid_rules.names import NameFinder
 from deid_rules.patterns import Compiled, Pattern, compile_pattern, read_patterns
@@ -136,10 +136,10 @@ class Rulebook:
                 lexicon.add_phrases(PHRASE_LABELS[kind], entries)
         lexicon.freeze()
         self._allowed, self._min_score = allowed, min_score
-        self._grammar = Grammar(lexicon)
+        self._grammar = NameGrammar(lexicon)
         compiled = _compile(languages, allowed, profile)
         self._kept_ids = frozenset(each.pattern.id for each in compiled if each.pattern.keep)
-        self._scanner = Scanner(compiled, self._grammar)
+        self._scanner = Scanner(compiled, lexicon)
         self._names = NameFinder(self._grammar, pairs_only=pairs_only)
         self._places = PlaceFinder(self._grammar)
         self.labels = self._labels(compiled, languages)

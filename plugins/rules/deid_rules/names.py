@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar, is_initial, without_possessive
+from deid_rules.grammar import NameGrammar, is_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -24,7 +24,7 @@ class NameFinder:
             where a capital says little.
     """
 
-    def __init__(self, grammar: Grammar, *, pairs_only: bool = False) -> None:
+    def __init__(self, grammar: NameGrammar, *, pairs_only: bool = False) -> None:
         self._grammar = grammar
         self._kind = grammar.kind
         self._pairs_only = pairs_only
@@ -148,7 +148,11 @@ class NameFinder:
         while at < len(words) - 1 and self._kind(words[at]) & Kind.PARTICLE and view.gaps[at + 1] in _BLANK:
             at += 1
         kind, word = self._kind(words[at]), words[at]
-        if not (kind & Kind.LAST or (self._pairs_only and len(word) > 3)) or kind & (Kind.COMMON | Kind.STOP | Kind.EPONYM) or not word[0].isupper():
+        if (
+            not (kind & Kind.LAST or (self._pairs_only and len(word) > 3))
+            or kind & (Kind.COMMON | Kind.STOP | Kind.EPONYM)
+            or not word[0].isupper()
+        ):
             return None
         if self._eponymous(view, at) or len(word) < 3:
             return None

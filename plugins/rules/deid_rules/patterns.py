@@ -25,7 +25,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
-WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_back")
+WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_plain", "proper_back")
 BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
@@ -186,7 +186,7 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
 
 
 def _python(regex: str) -> re.Pattern[str]:
-    """Compile for Python's engine; it writes RE2's ``\\x{e9}`` in four or eight digits."""
+    r"""Compile for Python's engine; it writes RE2's ``\x{e9}`` in four or eight digits."""
     return re.compile(_CODE_POINT.sub(lambda match: f"\\U{int(match[1], 16):08x}", regex))
 
 

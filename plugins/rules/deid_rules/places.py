@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar
+from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -21,7 +21,7 @@ class PlaceFinder:
         grammar: The language's grammar and lexicon.
     """
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: NameGrammar) -> None:
         self._kind = grammar.kind
         self._phrases = grammar.lexicon.phrases
 

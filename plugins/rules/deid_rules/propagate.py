@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar, without_possessive
+from deid_rules.grammar import NameGrammar, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -14,7 +14,7 @@ STRONG, PROPAGATED = 0.75, 0.7
 MIN_LETTERS = 3
 
 
-def propagate(names: Iterable[Candidate], view: View, grammar: Grammar) -> Iterator[Candidate]:
+def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> Iterator[Candidate]:
     """Yield each capitalised mention of a word of a strong name, whatever its case or possessive.
 
     A word that is also common vocabulary is not carried over, unless it stands in capitals or title case in
@@ -30,7 +30,7 @@ def propagate(names: Iterable[Candidate], view: View, grammar: Grammar) -> Itera
             yield Candidate(start, start + len(word), Phi.NAME, PROPAGATED, "name_propagated")
 
 
-def _words(names: Iterable[Candidate], view: View, grammar: Grammar) -> set[str]:
+def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> set[str]:
     known: set[str] = set()
     for name in names:
         if name.score < STRONG:
@@ -43,6 +43,6 @@ def _words(names: Iterable[Candidate], view: View, grammar: Grammar) -> set[str]
     return known
 
 
-def _eponymous(view: View, index: int, grammar: Grammar) -> bool:
+def _eponymous(view: View, index: int, grammar: NameGrammar) -> bool:
     at = index + 1
     return at < len(view.words) and view.gaps[at] == " " and bool(grammar.kind(view.words[at]) & Kind.EPONYM_TAIL)

