@@ -43,7 +43,7 @@ class Detector:
                     yield Span(match.start(), match.end(), label, 0.9, self.name)
 '''
 
-SETTINGS = """
+SETTINGS = """\
 line_up = ["stencil"]
 policies = ["tag", "blackout"]
 release_policy = "tag"
@@ -100,9 +100,10 @@ class Installation:
     """
 
     detectors: Sequence[str] = ("stencil", "shade")
+    default_settings = SETTINGS
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.batch = root, ""
         self.home, self.dagster_home = root / "home", root / "dagster"
 
     @property
@@ -229,7 +230,6 @@ def _installed(root: Path) -> Iterator[Installation]:
     try:
         yield installation
     finally:
-        installation.instance.dispose()
         os.environ.clear()
         os.environ.update(before)
 
@@ -240,23 +240,28 @@ def installation(tmp_path, detector_site):
     with _installed(tmp_path / "installation") as fresh:
         fresh.configure(SETTINGS)
         yield fresh
+        fresh.instance.dispose()
 
 
 @pytest.fixture(scope="session")
 def _shipped_once(tmp_path_factory, detector_site):
     with _installed(tmp_path_factory.mktemp("shipped")) as made:
         made.configure(SETTINGS)
-        batch = made.receive(make_records())
-        assert made.failures(made.run(batch)) == {}
+        made.batch = made.receive(make_records())
+        assert made.failures(made.run(made.batch)) == {}
         assert made.failures(made.run_scores()) == {}
-        yield made.root, batch
+    yield made
+    made.instance.dispose()
 
 
 @pytest.fixture
 def shipped(tmp_path, _shipped_once):
-    """A copy of an installation whose first batch is made in full; ``batch`` names it."""
-    source, batch = _shipped_once
-    shutil.copytree(source, tmp_path / "shipped")
+    """A copy of an installation whose first batch, ``batch``, is made in full.
+
+    ``history`` is the Dagster instance that made it, to be read only; ``instance`` knows nothing yet.
+    """
+    shutil.copytree(_shipped_once.root, tmp_path / "shipped")
     with _installed(tmp_path / "shipped") as copy:
-        copy.batch = batch
+        copy.batch, copy.history = _shipped_once.batch, _shipped_once.instance
         yield copy
+        copy.instance.dispose()
