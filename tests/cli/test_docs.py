@@ -1,0 +1,67 @@
+"""The examples of ``docs/cli.md`` run as they stand, in the shell, one after another."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deid_assets.plugins import available
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+EXAMPLES = [block for block in BLOCKS if not block.startswith("# corpora\n")]
+CORPORA = [block for block in BLOCKS if block.startswith("# corpora\n")]
+
+pytestmark = [
+    pytest.mark.skipif(not {"rules", "presidio"} <= available().keys(), reason="the examples need rules and presidio"),
+    pytest.mark.skipif(not all(map(shutil.which, ("bash", "openssl"))), reason="the examples need bash and openssl"),
+]
+
+
+def run(script, folder):
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_examples_run(tmp_path):
+    done = run("\n".join(EXAMPLES), tmp_path)
+
+    names = (
+        "redacted.jsonl safe.jsonl surrogates.jsonl redacted-notes both.jsonl report numbered.jsonl export-redacted.csv"
+    )
+    assert {path.name for path in tmp_path.iterdir()} >= {*names.split()}
+    assert "Miller" not in (tmp_path / "export-redacted.csv").read_text()
+    assert "40 notes written to notes.jsonl" in done.stderr
+    assert "0 withheld" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set")
+def test_the_scores_of_the_corpora_are_printed(tmp_path):
+    done = run("\n".join(CORPORA), tmp_path)
+
+    assert "ID_SUJETO_ASISTENCIA" in done.stdout
+    assert done.stdout.count("notes with PHI fully covered") == 4
+
+
+def test_every_command_is_on_the_page():
+    from deid_assets.cli import app
+
+    page = PAGE.read_text(encoding="utf-8")
+    names = [(command.name or command.callback.__name__) for command in app.registered_commands]
+    assert [name for name in names if name not in page] == []

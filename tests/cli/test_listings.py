@@ -1,0 +1,55 @@
+"""What can be named is listed, as a table and as JSON with the same names."""
+
+import pytest
+
+from deid_assets import __version__
+from deid_assets.core.label_maps import LABEL_MAPS
+from deid_assets.core.phi import PROFILES
+from deid_assets.formats import FORMATS
+from deid_assets.policies import BUILTIN
+
+LISTS = {
+    "detectors": ("xdates", "xnames"),
+    "formats": tuple(FORMATS),
+    "labels": tuple(LABEL_MAPS),
+    "policies": BUILTIN,
+    "profiles": tuple(PROFILES),
+}
+
+
+@pytest.mark.parametrize(("command", "names"), LISTS.items())
+def test_everything_is_listed_once_and_alike(deid, command, names):
+    table, as_json = deid(command), deid(command, "--json")
+    listed = [row["name"] for row in as_json.json]
+    rows = [line.split()[0] for line in table.out.splitlines()[2:] if line and not line.startswith(" ")]
+
+    assert table.code == as_json.code == 0
+    assert set(names) <= set(listed)
+    assert rows == listed
+
+
+def test_a_policy_that_needs_a_key_says_so(deid):
+    assert [row["name"] for row in deid("policies", "--json").json if row["key"]] == ["surrogate"]
+
+
+def test_a_detector_that_cannot_load_is_listed_with_the_reason(deid, tmp_path):
+    (tmp_path / "site/deid_xnames/__init__.py").unlink()
+    (tmp_path / "site/deid_xnames").rmdir()
+    (row,) = (row for row in deid("detectors", "--json").json if row["name"] == "xnames")
+
+    assert row["fault"] == row["summary"] == "module deid_xnames is not installed; install the plugin again"
+
+
+def test_the_doctor_loads_the_detectors_and_tells_what_is_broken(deid, tmp_path):
+    (tmp_path / "site/deid_xnames/__init__.py").write_text("raise ImportError('no engine')")
+    ran = deid("doctor", "--json")
+    states = {finding["what"]: (finding["state"], finding["detail"]) for finding in ran.json}
+
+    assert ran.code == 1
+    assert states["detector xdates"] == ("ok", "1.0")
+    assert states["detector xnames"] == ("broken", "detector 'xnames' does not load: ImportError: no engine")
+    assert states["python"][0] == "ok"
+
+
+def test_the_version_is_that_of_the_distribution(deid):
+    assert deid("--version").out.strip() == f"deid-assets {__version__}"
