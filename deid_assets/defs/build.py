@@ -171,7 +171,7 @@ def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[
                 key=redaction.QUARANTINE,
                 checks=redaction.QUARANTINE_CHECKS,
                 deps=[ingest.RAW_NOTES, merging.MERGED, redacted],
-                code_version=VERSION,
+                code_version=f"{VERSION}+{policy.digest[:12]}",
                 group="release",
                 description="Notes that are not released, each with the stage and the reason. Ids only.",
                 kinds={"parquet"},

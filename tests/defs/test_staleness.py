@@ -1,0 +1,83 @@
+"""What a second run makes: nothing, or just what depends on the change."""
+
+import pytest
+
+from deid_assets.defs.staleness import stale_assets
+from deid_assets.store.files import ALL
+
+BELOW_MERGED = {"redacted_notes/tag", "redacted_notes/blackout", "quarantine", "released_corpus", "release_report"}
+BELOW_SPANS = {"merged_spans", *BELOW_MERGED}
+
+
+def stale(installation, batch, *, instance=None):
+    found = stale_assets(installation.definitions(), installation.corpus(), batch, instance or installation.history)
+    return {key.to_user_string() for key in found}
+
+
+def test_nothing_is_stale_after_a_full_run(shipped):
+    assert stale(shipped, shipped.batch) == set()
+    assert stale(shipped, ALL) == set()
+
+
+def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
+    assert stale(shipped, shipped.batch, instance=shipped.instance) >= {"raw_notes", "spans/shade", *BELOW_SPANS}
+    assert stale(shipped, ALL, instance=shipped.instance) == {"scorecard/stencil", "scorecard/shade", "leaderboard"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param("[gates]", "[detectors.shade]\nskip = 'MRN'\n[gates]", {"spans/shade"}, id="option of a shadow"),
+        pytest.param(
+            "[gates]",
+            "[detectors.stencil]\nskip = 'MRN'\n[gates]",
+            {"spans/stencil", *BELOW_SPANS},
+            id="option of the line-up",
+        ),
+        pytest.param(
+            '"blackout"]', '"blackout", "keep_nothing"]', {"redacted_notes/keep_nothing"}, id="one more policy"
+        ),
+        pytest.param(
+            'release_policy = "tag"',
+            'release_policy = "blackout"',
+            {"quarantine", "released_corpus", "release_report"},
+            id="another policy released",
+        ),
+        pytest.param('["stencil"]', '["stencil", "shade"]', BELOW_SPANS, id="a longer line-up"),
+        pytest.param("[gates]", "resolve = 'majority'\n[gates]", BELOW_SPANS, id="another overlap policy"),
+    ],
+)
+def test_a_change_of_settings_makes_stale_what_depends_on_it(shipped, old, new, expected):
+    shipped.configure(shipped.default_settings.replace(old, new))
+
+    assert stale(shipped, shipped.batch) == expected
+
+
+def test_an_altered_receipt_makes_its_asset_and_those_below_stale(shipped):
+    (shipped.store / "internal" / "merged_spans" / shipped.batch / "receipt.json").write_text("{}")
+
+    assert stale(shipped, shipped.batch) == BELOW_SPANS
+
+
+def test_new_spans_make_the_score_card_and_the_leaderboard_stale(shipped):
+    shipped.configure(shipped.default_settings + "[detectors.shade]\nskip = 'MRN'\n")
+    shipped.run(shipped.batch, "spans/shade")
+
+    assert stale(shipped, ALL) == {"scorecard/shade", "leaderboard"}
+
+
+def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records):
+    batch = shipped.receive(note_records(20))
+    shipped.run(batch, "raw_notes", "gold_annotations", "spans/stencil")
+
+    assert stale(shipped, ALL) == {"scorecard/stencil", "leaderboard"}
+
+
+def test_upstream_comes_first(shipped):
+    order = [
+        key.to_user_string()
+        for key in stale_assets(shipped.definitions(), shipped.corpus(), shipped.batch, shipped.instance)
+    ]
+
+    assert order.index("raw_notes") < order.index("spans/stencil") < order.index("merged_spans")
+    assert order.index("merged_spans") < order.index("redacted_notes/tag") < order.index("released_corpus")
