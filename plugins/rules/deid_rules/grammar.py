@@ -21,6 +21,14 @@ def pointed(view: View, index: int) -> bool:
     return is_initial(view.words[index]) and view.gaps[index + 1].startswith(".")
 
 
+def middle_initial(view: View, index: int) -> bool:
+    """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
+    following = view.words[index + 1 : index + 2]
+    if not is_initial(view.words[index]) or not following or view.gaps[index + 1] != " ":
+        return False
+    return following[0][0].isupper() and following[0][1:2].islower()
+
+
 def without_possessive(word: str) -> str:
     """The word less a final ``'s``."""
     return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
@@ -56,7 +64,11 @@ class NameGrammar:
             if self._leads(view, index):
                 index += 1
                 continue
-            if not (pointed(view, index) or self._may_follow(words[index - 1], word, any_case=any_case)):
+            if not (
+                pointed(view, index)
+                or middle_initial(view, index)
+                or self._may_follow(words[index - 1], word, any_case=any_case)
+            ):
                 break
             last, index = index, index + 1
         if last == first and not any_case and not words[first][0].isupper():

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, is_initial, without_possessive
+from deid_rules.grammar import NameGrammar, is_initial, middle_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
-FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.35
+FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.5
 GIVEN_LAST = 0.6
 _BLANK = (" ", "\u00a0")
 
@@ -36,14 +36,15 @@ class NameFinder:
             if index <= done:
                 continue
             kind = kind_of(words[index])
-            if not kind & Kind.NAME and not is_initial(words[index]) and not self._pairs_only:
+            if kind and not kind & Kind.NAME and not self._pairs_only:
                 continue
             found = self._name(view, index, kind)
             if found is not None:
                 last, score, rule = found
                 done = last
-                end = self._grammar.name_end(view, last)
-                yield Candidate(view.starts[index], end, Phi.NAME, score, rule)
+                start, end = view.starts[index], self._grammar.name_end(view, last)
+                if not view.touches_digit(start, end):
+                    yield Candidate(start, end, Phi.NAME, score, rule)
 
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
@@ -97,20 +98,29 @@ class NameFinder:
             apposed = view.gaps[at - 1].endswith(", ") or self._cued(view, at - 1)
             return INITIALLED if apposed or not first_kind & Kind.COMMON else 0.0
         following = view.words[at + 1] if at + 1 < len(view.words) else ""
+        if middle_initial(view, at) and self._may_be_family(following):
+            return MIXED
         plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
         return MIXED if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I" else 0.0
 
     def _given_last(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
-        """``Dupont Marie``, in languages whose lists write it so; what comes first need not be known."""
+        """``Dupont Marie``, ``Xolani Smith``: a word that no list knows, or a family name, before a name."""
         words, at = view.words, index + 1
-        if not self._pairs_only or kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3:
+        if kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3 or (kind and not self._pairs_only):
             return None
         if at >= len(words) or view.gaps[at] not in _BLANK or not words[at][0].isupper():
             return None
         following = self._kind(words[at])
-        if not following & Kind.FIRST or following & (Kind.COMMON | Kind.STOP | Kind.PLACE):
+        wanted = Kind.FIRST if self._pairs_only else Kind.LAST
+        if not following & wanted or following & (Kind.COMMON | Kind.STOP | Kind.PLACE | Kind.EPONYM):
+            return None
+        if words[index].isupper() or words[at].isupper() or self._eponymous(view, at):
             return None
         return at, GIVEN_LAST, "name_given_last"
+
+    def _may_be_family(self, word: str) -> bool:
+        kind = self._kind(word)
+        return not kind & Kind.STOP and bool(kind & Kind.LAST or not kind & Kind.COMMON)
 
     def _surname_first(self, view: View, index: int) -> tuple[int, float, str] | None:
         """``DUPONT Marie``, ``DE LA TOUR Marie``: capitals, then a given name in ordinary letters."""
@@ -160,13 +170,20 @@ class NameFinder:
 
     def _single(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
-        if self._pairs_only or kind & (Kind.COMMON | Kind.PLACE | Kind.EPONYM) or len(word) < 3:
+        if self._pairs_only or not kind or kind & (Kind.COMMON | Kind.PLACE | Kind.EPONYM) or len(word) < 3:
             return None
-        if without_possessive(word).isupper() or (index and self._kind(view.words[index - 1]) & Kind.ARTICLE):
+        if (
+            without_possessive(word).isupper()
+            or (len(word) == 3 and not word[1:].islower())
+            or self._after_article(view, index)
+        ):
             return None
         if self._cued(view, index):
             return index, CUED, "name_cue"
         return index, SINGLE_FIRST if kind & Kind.FIRST else SINGLE_LAST, "name_single"
+
+    def _after_article(self, view: View, index: int) -> bool:
+        return index > 0 and view.gaps[index] == " " and bool(self._kind(view.words[index - 1]) & Kind.ARTICLE)
 
     def _cued(self, view: View, index: int) -> bool:
         if index == 0:

@@ -54,6 +54,8 @@ class Pattern:
             or the start (``name_back``, ``proper_back``).
         keep: The match is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
             array ``keep`` have it set.
+        proper: Drop the match when the words of its first group are all common vocabulary, or all names of
+            people; for places that only a format tells.
         profiles: Names of the profiles the pattern is for; empty for all.
         boundary: ``word``: no letter or digit may touch the span; ``class``: no letter a letter and no digit
             a digit; ``none``: not checked.
@@ -73,6 +75,7 @@ class Pattern:
     not_after: str = ""
     walk: str = ""
     keep: bool = False
+    proper: bool = False
     profiles: tuple[str, ...] = ()
     boundary: str = "word"
 

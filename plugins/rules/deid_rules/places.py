@@ -38,7 +38,7 @@ class PlaceFinder:
             following = words[index + 1].lower() if index + 1 < len(words) else ""
             for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):
                 score = self._score(view, index, rest, label)
-                if score:
+                if score and not view.touches_digit(view.starts[index], view.stops[index + len(rest)]):
                     done = index + len(rest)
                     yield Candidate(view.starts[index], view.stops[done], label, score, f"dictionary_{label.lower()}")
                     break

@@ -9,7 +9,7 @@ import re2
 
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.lexicon import Lexicon
+from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.patterns import Compiled
 from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
@@ -32,6 +32,7 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[Compiled], lexicon: Lexicon) -> None:
+        self._kind = lexicon.kind
         self._walks = _walks(lexicon)
         parts = [patterns[first : first + _SET_SIZE] for first in range(0, len(patterns), _SET_SIZE)]
         self._sets = [(part, _pattern_set(part)) for part in parts]
@@ -51,6 +52,8 @@ class Scanner:
             if compiled.pattern.walk:
                 yield from self._walk(compiled, match, view)
                 continue
+            if compiled.pattern.proper and not self._is_proper(*_span(match, compiled.groups[0][0], view), view):
+                continue
             if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
                 continue
             for group, label in compiled.groups:
@@ -60,6 +63,11 @@ class Scanner:
                 score = _score(compiled, view.text, start, end)
                 if score > 0:
                     yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
+
+    def _is_proper(self, start: int, end: int, view: View) -> bool:
+        """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
+        kinds = [self._kind(word) for word in view.words[view.word_from(start) : view.word_before(end) + 1]]
+        return any(kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds)
 
     def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
         pattern = compiled.pattern

@@ -62,6 +62,10 @@ class View:
         """Indexes of the words that begin with a capital."""
         return [index for index, word in enumerate(self.words) if word[0].isupper()]
 
+    def touches_digit(self, start: int, end: int) -> bool:
+        """Whether a digit stands right before or after a range."""
+        return self.text[start - 1 : start].isdigit() or self.text[end : end + 1].isdigit()
+
     def word_from(self, offset: int) -> int:
         """Index of the first word that starts at or after an offset."""
         return bisect_left(self.starts, offset, hi=len(self.words))
