@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from deid_assets.core.phi import Phi
+from deid_rules.view import words_of
 
 
 class Kind:
@@ -75,11 +76,19 @@ class Lexicon:
     def add_phrases(self, label: Phi, phrases: Iterable[str]) -> None:
         """Note that each phrase is a name of category ``label``."""
         for phrase in phrases:
-            first, *rest = phrase.lower().split()
+            if not (parts := words_of(phrase.lower())):
+                continue
+            first, *rest = parts
             seconds = self.phrases.setdefault(first, {})
             seconds.setdefault(rest[0] if rest else "", []).append((tuple(rest), label))
             if not rest:
                 self.kinds[first] = self.kinds.get(first, 0) | Kind.PLACE
+
+    def is_phrase(self, words: Sequence[str]) -> bool:
+        """Whether the words are a whole phrase of a list."""
+        first, *rest = (word.lower() for word in words)
+        entries = self.phrases.get(first, {}).get(rest[0] if rest else "", ())
+        return any(entry == tuple(rest) for entry, _ in entries)
 
     def freeze(self) -> None:
         """Put the longest phrase of each pair of first words first."""

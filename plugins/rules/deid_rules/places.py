@@ -11,7 +11,7 @@ from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
 PHRASE, SINGLE, CUED = 0.8, 0.6, 0.75
-_GAPS = (" ", "\u00a0", "-", ". ", "\n")
+_GAPS = (" ", "\u00a0", "-", ". ", ".", " & ", "\n")
 
 
 class PlaceFinder:

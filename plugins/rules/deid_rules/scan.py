@@ -32,7 +32,7 @@ class Scanner:
     """
 
     def __init__(self, patterns: Sequence[Compiled], lexicon: Lexicon) -> None:
-        self._kind = lexicon.kind
+        self._lexicon = lexicon
         self._walks = _walks(lexicon)
         parts = [patterns[first : first + _SET_SIZE] for first in range(0, len(patterns), _SET_SIZE)]
         self._sets = [(part, _pattern_set(part)) for part in parts]
@@ -66,8 +66,11 @@ class Scanner:
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
         """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
-        kinds = [self._kind(word) for word in view.words[view.word_from(start) : view.word_before(end) + 1]]
-        return any(kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds)
+        words = view.words[view.word_from(start) : view.word_before(end) + 1]
+        kinds = [self._lexicon.kind(word) for word in words]
+        return (bool(words) and self._lexicon.is_phrase(words)) or any(
+            kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds
+        )
 
     def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
         pattern = compiled.pattern

@@ -10,7 +10,13 @@ from itertools import accumulate
 # Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a word.
 _LETTER = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
 _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
+
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text or phrase, as the rules cut them."""
+    return _WORDS.findall(text)
 
 
 class View:
