@@ -12,8 +12,8 @@ from deid_assets.cli.app import app, corpus_app, guarded, say
 from deid_assets.cli.line_up import Detection
 from deid_assets.cli.listings import JsonOption
 from deid_assets.cli.outputs import check_out, finish, out_format
-from deid_assets.cli.redaction import Redaction, spans_from_detectors, spans_from_file
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
+from deid_assets.cli.redaction import Redaction, choose_finder
+from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError
@@ -77,7 +77,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     spans: Arg[Path | None, typer.Option(help="Spans file made by deid detect.")] = None,
     detector: Arg[list[str] | None, typer.Option(help=f"Detect at once instead: {DETECTOR_HELP}")] = None,
     option: OptionOption = None,
-    resolve_by: Arg[str, typer.Option("--resolve", help="Overlap policy.")] = "union",
+    resolve_by: Arg[str | None, typer.Option("--resolve", help="Overlap policy; union when not given.")] = None,
     format_name: FormatOption = None,
     to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
     read: ReadOption = None,
@@ -91,28 +91,18 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
-    check_out(out, inputs=[path for path in (notes, spans, Path(policy)) if path], is_folder=written_as.is_folder)
+    inputs = [notes, *filter(None, [spans]), *filter(Path.is_file, [Path(policy)])]
+    check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    if (spans is None) is (detector is None):
-        raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
-    if spans is not None and (option or resolve_by != "union"):
-        raise ConfigError(
-            "--option and --resolve go with --detector; spans files are resolved by deid detect --resolve"
-        )
-    stored = SpansFile(spans) if spans is not None else None
-    find = (
-        spans_from_file(stored)
-        if stored is not None
-        else spans_from_detectors(Detection.load(detector or [], option or [], resolve_by))
-    )
+    finder = choose_finder(spans, detector or [], option or [], resolve_by)
     withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
     def redacted() -> Iterator[Annotated]:
         with progress("redacting") as advance:
             for chunk in source.chunks(withheld):
-                yield from redaction.run(chunk, find(chunk), withheld, counted)
+                yield from redaction.run(chunk, finder.find(chunk), withheld, counted)
                 advance(len(chunk))
-        if stored is not None and (others := len(stored.rest())):
+        if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")
 
     write_notes(out, redacted(), format=written_as.name)

@@ -71,7 +71,7 @@ def evaluate_files(
     """
     chosen, withheld = profile(profile_name), Withheld()
     gold = _read_gold(notes, label_map(labels) if labels else FORMATS[notes.format_name].labels, withheld)
-    evaluations = dict(_scored(gold, preds, sources, chosen))
+    evaluations = dict(_scored(gold, preds, list(dict.fromkeys(sources)), chosen))
     facts = {
         "gold": notes.path.name,
         "labels": gold.labels.name,

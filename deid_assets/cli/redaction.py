@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import Protocol, Self
 
 from deid_assets.cli.line_up import Detection
 from deid_assets.cli.streams import SpansFile, Withheld
@@ -20,8 +21,7 @@ from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
 
 Found = Mapping[str, DisjointSpans | Failed]
-Find = Callable[[Sequence[Note]], Found]
-"""Gives the spans of notes by id; a note that is not in it has none of its own."""
+"""Spans by note id, or why a note has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +68,70 @@ class Redaction:
             yield Annotated(Note(note.note_id, outcome.text, patient_id, note.lang))
 
 
-def spans_from_file(stored: SpansFile) -> Find:
-    """Return what finds spans in a file; opinions that overlap are united, the label by name of the detector."""
+class Finder(Protocol):
+    """Gives notes their spans."""
 
-    def find(notes: Sequence[Note]) -> Found:
-        taken = ((note, stored.take(note.note_id)) for note in notes)
+    def find(self, notes: Sequence[Note]) -> Found:
+        """Return spans by note id; a note that is not in it has none of its own."""
+        ...
+
+    def left_over(self) -> int:
+        """Return for how many other notes there are spans, when all notes are done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpans:
+    """Spans from a file; opinions that overlap are united, with the label of the source first by name."""
+
+    file: SpansFile
+
+    def find(self, notes: Sequence[Note]) -> Found:
+        """Return spans by note id."""
+        taken = ((note, self.file.take(note.note_id)) for note in notes)
         return {note.note_id: _united(note, spans) for note, spans in taken if spans is not None}
 
-    return find
+    def left_over(self) -> int:
+        """Return how many notes of the file were not asked for, after reading it to its end."""
+        return len(self.file.rest())
 
 
-def spans_from_detectors(detection: Detection) -> Find:
-    """Return what finds spans by running detectors, whose overlaps are resolved."""
+@dataclass(frozen=True, slots=True)
+class DetectedSpans:
+    """Spans from detectors, resolved."""
 
-    def find(notes: Sequence[Note]) -> Found:
-        outcomes = zip(notes, detection.opinions(notes), strict=True)
+    detection: Detection
+
+    def find(self, notes: Sequence[Note]) -> Found:
+        """Return spans by note id."""
+        outcomes = zip(notes, self.detection.opinions(notes), strict=True)
         return {
             note.note_id: outcome if isinstance(outcome, Failed) else _united(note, outcome)
             for note, outcome in outcomes
         }
 
-    return find
+    def left_over(self) -> int:
+        """Return 0: only notes that are asked for are looked at."""
+        return 0
+
+
+def choose_finder(
+    spans: Path | None, detectors: Sequence[str], options: Sequence[str], resolve_by: str | None
+) -> Finder:
+    """Return where spans come from: a file, or detectors.
+
+    Raises:
+        ConfigError: Neither is given, or both, or detectors' options beside a file.
+    """
+    if (spans is None) is (not detectors):
+        raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
+    if spans is None:
+        return DetectedSpans(Detection.load(detectors, options, resolve_by or "union"))
+    if options or resolve_by:
+        raise ConfigError(
+            "--option and --resolve go with --detector; spans files are resolved by deid detect --resolve"
+        )
+    return StoredSpans(SpansFile(spans))
 
 
 def _united(note: Note, spans: SpanSet) -> DisjointSpans | Failed:

@@ -8,11 +8,11 @@ from typing import Any
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.core.score import Counts, Evaluation, Scheme
+from deid_assets.core.score import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.reports import leaderboard_md, scores_md
 from deid_assets.reports.numbers import amount, ranked, ratio
 
-HEADINGS = ("gold", "strict P", "R", "F1", "relaxed P", "R", "F1", "spans hidden", "chars covered")
+HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")
 
 
 def to_json(evaluations: Mapping[str, Evaluation], facts: Mapping[str, object]) -> dict[str, Any]:
@@ -54,12 +54,11 @@ def _show_tables(evaluations: Mapping[str, Evaluation]) -> None:
         print_line(f"\n{_notes(found)}")
         return
     side_by_side = ranked(evaluations)
-    print_table(("detector", *HEADINGS), [_row(name, found, None) for name, found in side_by_side], numbers_from=1)
+    headings = ("detector", *HEADINGS, "notes covered", "clean notes touched")
+    rows = [[*_row(name, found, None), *_shares(found.notes)] for name, found in side_by_side]
+    print_table(headings, rows, numbers_from=1)
     typer.echo()
     _show_labels(side_by_side)
-    typer.echo()
-    for name, found in side_by_side:
-        print_line(f"{name}: {_notes(found)}")
 
 
 def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
@@ -78,12 +77,12 @@ def _row(name: str, found: Evaluation, label: str | None) -> list[str]:
         found.micro(scheme) if label is None else found.counts(label, scheme)
         for scheme in (Scheme.STRICT, Scheme.RELAXED, Scheme.HIDDEN, Scheme.CHARACTERS)
     )
-    ratios = (
-        *(strict.precision, strict.recall, strict.f1),
-        *(relaxed.precision, relaxed.recall, relaxed.f1),
-        *(hidden.recall, characters.recall),
-    )
+    ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, hidden.recall, characters.recall)
     return [name, amount(strict.gold), *map(ratio, ratios)]
+
+
+def _shares(notes: NoteCounts) -> tuple[str, str]:
+    return f"{notes.covered:,}/{notes.with_phi:,}", f"{notes.touched:,}/{notes.phi_free:,}"
 
 
 def _notes(found: Evaluation) -> str:

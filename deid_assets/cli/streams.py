@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.cli.app import say
 from deid_assets.core.detector import Failed
@@ -188,7 +188,7 @@ def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
 def progress(what: str) -> Iterator[Any]:
     """Show how many notes are done on a terminal; call the value with the number of new ones."""
     console = Console(file=sys.stderr)
-    columns = (SpinnerColumn(), TextColumn(what), MofNCompleteColumn(), TextColumn("notes"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn(what), TextColumn("{task.completed:,} notes"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda notes: bar.advance(task, notes)

@@ -101,6 +101,13 @@ def test_side_by_side_the_one_that_hides_most_comes_first(deid, gold, pred):
     assert "### xdates + xnames" in ran.out
 
 
+def test_side_by_side_notes_are_counted_too(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xdates", "--source", "xnames")
+    rows = {line.rsplit("  ", 3)[0].split("  ")[0]: line.split()[-2:] for line in ran.out.splitlines() if "/" in line}
+
+    assert rows == {"xdates + xnames": ["2/2", "0/1"], "xnames": ["1/2", "0/1"], "xdates": ["0/2", "0/1"]}
+
+
 def test_labels_of_a_corpus_are_mapped_and_bound_what_counts(deid, write, three):
     spans = [{"start": 0, "end": 12, "label": "NOM"}, {"start": 21, "end": 31, "label": "DATE"}]
     write("gold.jsonl", {**three[0], "spans": spans})

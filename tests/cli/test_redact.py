@@ -138,3 +138,10 @@ def test_a_policy_file_is_taken(deid, notes, redacted):
 
     assert ran.code == 0, ran.err
     assert redacted()[2] == "Seen by \u2588\u2588\u2588.\r\nThen \u2588\u2588\u2588 left."
+
+
+def test_a_folder_may_have_the_name_of_a_policy(deid, notes):
+    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--to", "txt", "--out", "tag")
+
+    assert ran.code == 0, ran.err
+    assert Path("tag/c.txt").read_bytes() == TAGGED[2].encode()
