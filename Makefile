@@ -16,7 +16,7 @@ export GX_ANALYTICS_ENABLED := false
 export HF_HUB_OFFLINE := 1
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-CODE := deid_assets resources plugins tests benchmarks
+CODE := deid_assets resources plugins tests benchmarks docs
 PLUGINS := -e plugins/rules -e plugins/presidio
 MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
 

@@ -119,10 +119,11 @@ def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
 
 def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
     """Return the assets that every installation has."""
-    redacted = f"redacted_notes/{policy.name}"
-    line_up = [f"spans/{name}" for name in settings.line_up]
-    gates = settings.digest("gates")
+    return [*intake(settings), *redaction_start(settings), *release_end(policy, detectors), *leaderboard(detectors)]
 
+
+def intake(settings: Settings) -> list[dg.AssetsDefinition]:
+    """Return what arrived: notes, and people's annotations of them."""
     return [
         audited_asset(
             ingest.make_raw_notes,
@@ -130,7 +131,7 @@ def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=["landing"],
-                code_version=f"{VERSION}+{settings.digest('languages', 'labels')}+{gates}",
+                code_version=f"{VERSION}+{settings.digest('languages', 'labels', 'gates')}",
                 group="intake",
                 description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
                 kinds={"parquet", "restricted"},
@@ -151,6 +152,13 @@ def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[
                 schema=frames.SPANS,
             ),
         ),
+    ]
+
+
+def redaction_start(settings: Settings) -> list[dg.AssetsDefinition]:
+    """Return the line-up's spans in one."""
+    line_up = [f"spans/{name}" for name in settings.line_up]
+    return [
         audited_asset(
             merging.make_merged_spans,
             Plan(
@@ -165,6 +173,13 @@ def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[
                 schema=frames.SPANS,
             ),
         ),
+    ]
+
+
+def release_end(policy: Policy, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
+    """Return what leaves, what does not, and the evidence."""
+    redacted = f"redacted_notes/{policy.name}"
+    return [
         audited_asset(
             partial(redaction.make_quarantine, policy=policy.name),
             Plan(
@@ -207,6 +222,12 @@ def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[
                 schema=evidence.CHECK_ROWS,
             ),
         ),
+    ]
+
+
+def leaderboard(detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
+    """Return the detectors side by side."""
+    return [
         audited_asset(
             partial(scoring.make_leaderboard, detectors=detectors),
             Plan(
