@@ -10,7 +10,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.phi import profile as profile_named
 from deid_assets.core.span import Span, SpanSet
-from deid_rules.language import ANY, OTHER, Rulebook, read_gazetteer, read_language
+from deid_rules.language import ANY, OTHER, Language, read_gazetteer, read_language
+from deid_rules.lexicon import PHRASE_LABELS
+from deid_rules.rulebook import Rulebook, lexicon_of, rules_of
 from deid_rules.view import View
 
 
@@ -47,12 +49,16 @@ class RulesDetector:
         self._allowed = _allowed(profile_named(profile))
         self._min_score = min_score
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
-        self._profile = profile
-        self._any = read_language(ANY)
-        self._other = read_language(OTHER)
-        self._languages = {code: read_language(code) for code in langs}
+        self._rules = {
+            code: rules_of(read_language(code), allowed=self._allowed, profile=profile) for code in {ANY, OTHER, *langs}
+        }
+        self._langs = tuple(dict.fromkeys(langs))
+        self._base = lexicon_of([self._rules[ANY].language, *self._lists])
         self._rulebooks: dict[str | None, Rulebook] = {}
-        self.labels = self._rulebook(None).labels | self._rulebook(OTHER).labels
+        self.labels = (
+            frozenset({Phi.NAME, *_listed(self._lists)}.union(*(rules.labels for rules in self._rules.values())))
+            & self._allowed
+        )
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
@@ -67,17 +73,21 @@ class RulesDetector:
 
     def _rulebook(self, lang: str | None) -> Rulebook:
         """The rules for a language: its own and the common ones; built when first met."""
-        key = lang if lang is None or lang in self._languages else OTHER
+        key = lang if lang is None or lang in self._langs else OTHER
         if key not in self._rulebooks:
-            own = list(self._languages.values()) if key is None else [self._languages.get(key, self._other)]
+            rules = [self._rules[code] for code in (self._langs if key is None else (key,))]
             self._rulebooks[key] = Rulebook(
-                [self._any, *own, *self._lists],
+                [self._rules[ANY], *rules],
+                lexicon_of([each.language for each in rules], self._base),
                 allowed=self._allowed,
-                profile=self._profile,
                 min_score=self._min_score,
                 pairs_only=key == OTHER,
             )
         return self._rulebooks[key]
+
+
+def _listed(lists: Sequence[Language]) -> set[Phi]:
+    return {PHRASE_LABELS[kind] for language in lists for kind in language.phrases}
 
 
 def _allowed(profile: Profile) -> frozenset[Phi]:

@@ -66,6 +66,16 @@ class Lexicon:
         self.kinds: dict[str, int] = {}
         self.phrases: Phrases = {}
 
+    def copy(self) -> Lexicon:
+        """A lexicon that can be added to without changing this one."""
+        copied = Lexicon()
+        copied.kinds = dict(self.kinds)
+        copied.phrases = {
+            first: {second: list(entries) for second, entries in seconds.items()}
+            for first, seconds in self.phrases.items()
+        }
+        return copied
+
     def add_words(self, kind: int, words: Iterable[str]) -> None:
         """Note that each word may be of ``kind``."""
         kinds = self.kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import re2
@@ -28,6 +28,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
 WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_plain", "proper_back")
 BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
+_CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -79,6 +80,14 @@ class Pattern:
     profiles: tuple[str, ...] = ()
     boundary: str = "word"
 
+    @property
+    def labels(self) -> frozenset[Phi]:
+        """Categories that the pattern can give."""
+        if self.keep:
+            return frozenset()
+        named = {Phi(name) for name in _CATEGORY_GROUP.findall(self.regex)}
+        return frozenset(named | ({self.label} if self.label is not None else set()))
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -92,7 +101,6 @@ class Compiled:
     context: re.Pattern[str] | None
     not_before: re.Pattern[str] | None
     not_after: re.Pattern[str] | None
-    labels: frozenset[Phi] = field(default=frozenset())
 
 
 def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> list[Pattern]:
@@ -174,7 +182,6 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     if not groups and pattern.label is None and not pattern.keep:
         raise ConfigError(f"{origin}: pattern {pattern.id!r} needs a label")
-    labels = frozenset(label for _, label in groups) or frozenset({pattern.label or Phi.OTHER})
     return Compiled(
         pattern=pattern,
         regex=regex,
@@ -184,7 +191,6 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         context=_context(pattern.context),
         not_before=not_before,
         not_after=not_after,
-        labels=frozenset() if pattern.keep else labels,
     )
 
 

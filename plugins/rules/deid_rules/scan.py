@@ -7,10 +7,11 @@ from typing import Any
 
 import re2
 
+from deid_assets.core.errors import ConfigError
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.patterns import Compiled
+from deid_rules.patterns import Compiled, Pattern, compile_pattern
 from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
 
@@ -23,29 +24,57 @@ _SET_SIZE = 15
 """Patterns per set. One set of all is faster once warm, but its automaton grows while it meets new text."""
 
 
-class Scanner:
-    """The patterns of one language, ready to run.
+class PatternSet:
+    """Patterns that are looked for together; each is compiled alone when it first occurs.
 
     Args:
-        patterns: Compiled patterns.
+        patterns: At most ``_SET_SIZE`` of them.
+        origin: Language, named in errors.
+
+    Raises:
+        ConfigError: A pattern is not RE2 or does not fit the memory of a set.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
+        self._patterns, self._origin = patterns, origin
+        self._compiled: dict[int, Compiled] = {}
+        self._set = _pattern_set(patterns, origin)
+
+    def occurring(self, data: bytes) -> Iterator[Compiled]:
+        """Yield the patterns that occur in a text."""
+        present = self._set.Match(data)
+        if present is None or len(self._patterns) not in present:
+            present = range(len(self._patterns))
+        for index in sorted(present):
+            if index < len(self._patterns):
+                if index not in self._compiled:
+                    self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
+                yield self._compiled[index]
+
+
+def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
+    """Return the patterns in sets."""
+    return [PatternSet(patterns[at : at + _SET_SIZE], origin) for at in range(0, len(patterns), _SET_SIZE)]
+
+
+class Scanner:
+    """Pattern sets, ready to run.
+
+    Args:
+        sets: Of each language of the rules.
         lexicon: Kinds of words, for patterns that walk to where a name or a proper noun ends.
     """
 
-    def __init__(self, patterns: Sequence[Compiled], lexicon: Lexicon) -> None:
+    def __init__(self, sets: Sequence[PatternSet], lexicon: Lexicon) -> None:
+        self._sets = sets
         self._lexicon = lexicon
         self._walks = _walks(lexicon)
-        parts = [patterns[first : first + _SET_SIZE] for first in range(0, len(patterns), _SET_SIZE)]
-        self._sets = [(part, _pattern_set(part)) for part in parts]
 
     def scan(self, view: View) -> Iterator[Candidate]:
         """Yield what the patterns find, in the order of the patterns."""
-        for part, pattern_set in self._sets:
-            present = pattern_set.Match(view.data)
-            if present is None or len(part) not in present:
-                present = range(len(part))
-            for index in sorted(present):
-                if index < len(part):
-                    yield from self._run(part[index], view)
+        for pattern_set in self._sets:
+            for compiled in pattern_set.occurring(view.data):
+                yield from self._run(compiled, view)
 
     def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
         for match in compiled.regex.finditer(view.data):
@@ -96,7 +125,7 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
     }
 
 
-def _pattern_set(patterns: Sequence[Compiled]) -> Any:
+def _pattern_set(patterns: Sequence[Pattern], origin: str) -> Any:
     """A set that tells which of the patterns occur; its last member always does.
 
     A set that runs out of memory answers as if nothing occurred. The empty pattern gives that away.
@@ -105,8 +134,11 @@ def _pattern_set(patterns: Sequence[Compiled]) -> Any:
     options.max_mem = _SET_BYTES
     options.log_errors = False
     pattern_set = re2.Set.SearchSet(options)
-    for compiled in patterns:
-        pattern_set.Add(compiled.pattern.regex.encode())
+    for pattern in patterns:
+        try:
+            pattern_set.Add(pattern.regex.encode())
+        except re2.error as error:
+            raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     pattern_set.Add(b"")
     pattern_set.Compile()
     return pattern_set

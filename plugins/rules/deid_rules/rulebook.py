@@ -1,0 +1,131 @@
+"""The rules of some languages together: what a note of theirs is read with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from deid_assets.core.phi import Phi
+from deid_rules.arbitrate import arbitrate
+from deid_rules.candidate import Candidate
+from deid_rules.grammar import NameGrammar
+from deid_rules.language import Language
+from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, Lexicon
+from deid_rules.names import NameFinder
+from deid_rules.patterns import Pattern
+from deid_rules.places import PlaceFinder
+from deid_rules.propagate import propagate
+from deid_rules.scan import PatternSet, Scanner, pattern_sets
+from deid_rules.view import View
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A language's rules as far as they are wanted.
+
+    Args:
+        language: The folder.
+        patterns: Those of its patterns that the profile and the categories call for.
+    """
+
+    language: Language
+    patterns: tuple[Pattern, ...]
+
+    @cached_property
+    def sets(self) -> tuple[PatternSet, ...]:
+        """The patterns, compiled to be looked for together when a note first needs them.
+
+        Raises:
+            ConfigError: A pattern is not RE2.
+        """
+        return tuple(pattern_sets(self.patterns, self.language.code))
+
+    @property
+    def labels(self) -> frozenset[Phi]:
+        """Categories that the patterns and lists can give."""
+        by_pattern = {label for pattern in self.patterns for label in pattern.labels}
+        return frozenset(by_pattern | {PHRASE_LABELS[kind] for kind in self.language.phrases})
+
+
+def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
+    """Return the rules of a language for a profile.
+
+    Args:
+        language: The folder.
+        allowed: Categories to look for; a pattern that gives none of them is left out.
+        profile: Name of the profile, for patterns that are for some profiles only.
+    """
+    wanted = tuple(
+        pattern
+        for pattern in language.patterns
+        if (not pattern.profiles or profile in pattern.profiles) and (pattern.keep or pattern.labels & allowed)
+    )
+    return Rules(language, wanted)
+
+
+def lexicon_of(languages: Sequence[Language], base: Lexicon | None = None) -> Lexicon:
+    """Return the lists of the languages, added up to those of ``base``."""
+    lexicon = Lexicon() if base is None else base.copy()
+    for language in languages:
+        for kind, entries in language.words.items():
+            lexicon.add_words(WORD_KINDS[kind], entries)
+        for kind, entries in language.phrases.items():
+            lexicon.add_phrases(PHRASE_LABELS[kind], entries)
+    lexicon.freeze()
+    return lexicon
+
+
+class Rulebook:
+    """Finds PHI in one text by the rules of some languages.
+
+    Args:
+        rules: The patterns of the languages.
+        lexicon: Their lists.
+        allowed: Categories to look for.
+        min_score: Candidates below it are dropped before arbitration.
+        pairs_only: Trust a dictionary only for a given with a family name.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rules],
+        lexicon: Lexicon,
+        *,
+        allowed: frozenset[Phi],
+        min_score: float,
+        pairs_only: bool = False,
+    ) -> None:
+        self._allowed, self._min_score = allowed, min_score
+        self._grammar = NameGrammar(lexicon)
+        self._kept_ids = frozenset(pattern.id for each in rules for pattern in each.patterns if pattern.keep)
+        self._scanner = Scanner([pattern_set for each in rules for pattern_set in each.sets], lexicon)
+        self._names = NameFinder(self._grammar, pairs_only=pairs_only)
+        self._places = PlaceFinder(self._grammar)
+
+    def find(self, view: View) -> list[Candidate]:
+        """Return the candidates that stand after arbitration, sorted, no two overlapping."""
+        found = list(self._scanner.scan(view))
+        found += self._places.find(view)
+        found += self._names.find(view)
+        kept = [candidate for candidate in found if candidate.rule in self._kept_ids]
+        found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
+        found = _outside(found, kept, self._kept_ids)
+        found += propagate([c for c in found if c.label is Phi.NAME], view, self._grammar)
+        return arbitrate(found, view.text)
+
+
+def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
+    """Candidates that overlap no kept range of a higher score; the kept ranges themselves are left out."""
+    ranges = sorted((keep.start, keep.end, keep.score) for keep in kept)
+    survivors, at = [], 0
+    for candidate in sorted(c for c in found if c.rule not in kept_ids):
+        while at < len(ranges) and ranges[at][1] <= candidate.start:
+            at += 1
+        ahead, dropped = at, False
+        while ahead < len(ranges) and ranges[ahead][0] < candidate.end and not dropped:
+            dropped = ranges[ahead][1] > candidate.start and ranges[ahead][2] > candidate.score
+            ahead += 1
+        if not dropped:
+            survivors.append(candidate)
+    return survivors
