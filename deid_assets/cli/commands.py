@@ -9,7 +9,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.cli.app import app, corpus_app, guarded, say
-from deid_assets.cli.line_up import Detection
+from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.listings import JsonOption
 from deid_assets.cli.outputs import check_out, finish, out_format
 from deid_assets.cli.redaction import Redaction, choose_finder
@@ -28,6 +28,7 @@ ReadOption = Arg[
     typer.Option(help="NAME=VALUE, as in encoding=cp1252, delimiter=tab or column.text=note_text; see docs/cli.md."),
 ]
 OptionOption = Arg[list[str] | None, typer.Option(help="NAME.OPTION=VALUE for a detector, the value as in TOML.")]
+JobsOption = Arg[int, typer.Option("--jobs", "-j", min=1, help="Processes that detect; each loads the detectors.")]
 DETECTOR_HELP = "NAME or NAME=MODEL; several times for several opinions, the most trusted first."
 
 
@@ -43,18 +44,19 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
     format_name: FormatOption = None,
     read: ReadOption = None,
     lang: LangOption = None,
+    jobs: JobsOption = 1,
     as_json: JsonOption = False,
 ) -> int:
     """Find PHI and write spans, which hold offsets and no text."""
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes], is_folder=False)
-    detection = Detection.load(detector, option or [], resolve_by)
+    detection = Detection.load(Named(tuple(detector), tuple(option or ()), resolve_by, jobs))
     withheld, counted = Withheld(), {"notes": 0, "spans": 0}
 
     def found() -> Iterator[SpanSet]:
         with progress("detecting") as advance:
-            for chunk in source.chunks(withheld):
-                for outcome in detection.opinions(chunk):
+            for chunk, outcomes in detection.over(source.chunks(withheld)):
+                for outcome in outcomes:
                     if isinstance(outcome, Failed):
                         withheld.failed(outcome)
                         continue
@@ -82,6 +84,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
     read: ReadOption = None,
     lang: LangOption = None,
+    jobs: JobsOption = 1,
     keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -94,13 +97,13 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     inputs = [notes, *filter(None, [spans]), *filter(Path.is_file, [Path(policy)])]
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    finder = choose_finder(spans, detector or [], option or [], resolve_by)
+    finder = choose_finder(spans, Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs))
     withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
     def redacted() -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            for chunk in source.chunks(withheld):
-                yield from redaction.run(chunk, finder.find(chunk), withheld, counted)
+            for chunk, found in finder.over(source.chunks(withheld)):
+                yield from redaction.run(chunk, found, withheld, counted)
                 advance(len(chunk))
         if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import signal
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any, Self
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed
 from deid_assets.core.detector import detect as run_detector
-from deid_assets.core.errors import ConfigError, DeidError
+from deid_assets.core.errors import ConfigError, DeidError, DetectorError
 from deid_assets.core.note import Note
 from deid_assets.core.resolve import POLICIES, LineUp, resolve
 from deid_assets.core.span import SpanSet
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Detectors as the command line names them.
+
+    Args:
+        specs: ``NAME`` or ``NAME=MODEL``, the first with the highest priority.
+        options: ``NAME.OPTION=VALUE``, the value as in TOML; a bare word is a string.
+        resolve_by: Overlap policy, or ``None`` to keep every opinion.
+        jobs: Processes, at least 1; each loads the detectors.
+    """
+
+    specs: Sequence[str]
+    options: Sequence[str]
+    resolve_by: str | None
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,41 +43,59 @@ class Detection:
     """Detectors, and what becomes of their overlaps.
 
     Args:
+        named: What they were loaded from, so that a worker can load them too.
         detectors: The first has the highest priority.
-        resolve_by: Overlap policy, or ``None`` to keep every opinion.
     """
 
+    named: Named
     detectors: Sequence[Detector]
-    resolve_by: str | None
 
     @classmethod
-    def load(cls, specs: Sequence[str], options: Sequence[str], resolve_by: str | None) -> Self:
+    def load(cls, named: Named) -> Self:
         """Load detectors as the command line names them.
-
-        Args:
-            specs: ``NAME`` or ``NAME=MODEL``.
-            options: ``NAME.OPTION=VALUE``, the value as in TOML; a bare word is a string.
-            resolve_by: Overlap policy.
 
         Raises:
             ConfigError: An option is misspelt or for a detector that is not named, a detector is named twice, or
                 the policy is unknown.
             PluginError: A detector is not installed or does not load.
         """
-        if resolve_by is not None and resolve_by not in POLICIES:
-            raise ConfigError(f"unknown overlap policy {resolve_by!r}; choose one of {', '.join(POLICIES)}")
+        if named.resolve_by is not None and named.resolve_by not in POLICIES:
+            raise ConfigError(f"unknown overlap policy {named.resolve_by!r}; choose one of {', '.join(POLICIES)}")
         chosen: dict[str, dict[str, Any]] = {}
-        for spec in specs:
+        for spec in named.specs:
             name, _, model = spec.partition("=")
             if name in chosen:
                 raise ConfigError(f"detector {name!r} is named twice; name it once")
             chosen[name] = {"model": model} if model else {}
-        for option in options:
+        for option in named.options:
             owner, key, value = _parsed(option)
             if owner not in chosen:
                 raise ConfigError(f"option {option!r} is for {owner!r}, but the detectors are {', '.join(chosen)}")
             chosen[owner][key] = value
-        return cls([plugins.load(name, options=found) for name, found in chosen.items()], resolve_by)
+        return cls(named, [plugins.load(name, options=found) for name, found in chosen.items()])
+
+    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Sequence[SpanSet | Failed]]]:
+        """Yield each chunk with one outcome per note, in order; with several jobs a few chunks ahead."""
+        if self.named.jobs == 1:
+            for chunk in chunks:
+                yield chunk, list(self.opinions(chunk))
+            return
+        waiting: deque[tuple[list[Note], Future[list[SpanSet | Failed]]]] = deque()
+        pool = ProcessPoolExecutor(self.named.jobs, get_context("spawn"), _start_worker, (self.named,))
+        try:
+            for chunk in chunks:
+                waiting.append((chunk, pool.submit(_work, chunk)))
+                if len(waiting) > 2 * self.named.jobs:
+                    done, outcomes = waiting.popleft()
+                    yield done, outcomes.result()
+            for done, outcomes in waiting:
+                yield done, outcomes.result()
+        except BrokenProcessPool:
+            raise DetectorError(
+                "a detecting process ended early, perhaps for want of memory; use fewer --jobs"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def opinions(self, notes: Sequence[Note]) -> Iterator[SpanSet | Failed]:
         """Yield the spans of all detectors on each note, or the first failure of one."""
@@ -66,12 +106,24 @@ class Detection:
             yield failed or self._merged(note, [found for found in outcomes if isinstance(found, SpanSet)], line_up)
 
     def _merged(self, note: Note, span_sets: Sequence[SpanSet], line_up: LineUp) -> SpanSet | Failed:
-        if self.resolve_by is None:
+        if self.named.resolve_by is None:
             return SpanSet.of(note, (span for spans in span_sets for span in spans))
         try:
-            return resolve(note, span_sets, policy=self.resolve_by, line_up=line_up)
+            return resolve(note, span_sets, policy=self.named.resolve_by, line_up=line_up)
         except DeidError as error:
             return Failed(note.note_id, "resolve", type(error).__name__)
+
+
+_of_worker: list[Detection] = []
+
+
+def _start_worker(named: Named) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers
+    _of_worker.append(Detection.load(named))
+
+
+def _work(notes: list[Note]) -> list[SpanSet | Failed]:
+    return list(_of_worker[0].opinions(notes))
 
 
 def _parsed(option: str) -> tuple[str, str, Any]:

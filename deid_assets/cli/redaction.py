@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
 
-from deid_assets.cli.line_up import Detection
+from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.streams import SpansFile, Withheld
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, DeidError
@@ -71,8 +71,8 @@ class Redaction:
 class Finder(Protocol):
     """Gives notes their spans."""
 
-    def find(self, notes: Sequence[Note]) -> Found:
-        """Return spans by note id; a note that is not in it has none of its own."""
+    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
+        """Yield each chunk, in order, with the spans of its notes."""
         ...
 
     def left_over(self) -> int:
@@ -86,10 +86,11 @@ class StoredSpans:
 
     file: SpansFile
 
-    def find(self, notes: Sequence[Note]) -> Found:
-        """Return spans by note id."""
-        taken = ((note, self.file.take(note.note_id)) for note in notes)
-        return {note.note_id: _united(note, spans) for note, spans in taken if spans is not None}
+    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
+        """Yield each chunk with its spans; a note that the file does not know has none."""
+        for chunk in chunks:
+            taken = ((note, self.file.take(note.note_id)) for note in chunk)
+            yield chunk, {note.note_id: _united(note, spans) for note, spans in taken if spans is not None}
 
     def left_over(self) -> int:
         """Return how many notes of the file were not asked for, after reading it to its end."""
@@ -102,34 +103,35 @@ class DetectedSpans:
 
     detection: Detection
 
-    def find(self, notes: Sequence[Note]) -> Found:
-        """Return spans by note id."""
-        outcomes = zip(notes, self.detection.opinions(notes), strict=True)
-        return {
-            note.note_id: outcome if isinstance(outcome, Failed) else _united(note, outcome)
-            for note, outcome in outcomes
-        }
+    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
+        """Yield each chunk with its spans, or the failures of its notes."""
+        for chunk, outcomes in self.detection.over(chunks):
+            yield (
+                chunk,
+                {
+                    note.note_id: outcome if isinstance(outcome, Failed) else _united(note, outcome)
+                    for note, outcome in zip(chunk, outcomes, strict=True)
+                },
+            )
 
     def left_over(self) -> int:
         """Return 0: only notes that are asked for are looked at."""
         return 0
 
 
-def choose_finder(
-    spans: Path | None, detectors: Sequence[str], options: Sequence[str], resolve_by: str | None
-) -> Finder:
+def choose_finder(spans: Path | None, named: Named) -> Finder:
     """Return where spans come from: a file, or detectors.
 
     Raises:
         ConfigError: Neither is given, or both, or detectors' options beside a file.
     """
-    if (spans is None) is (not detectors):
+    if (spans is None) is (not named.specs):
         raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
     if spans is None:
-        return DetectedSpans(Detection.load(detectors, options, resolve_by or "union"))
-    if options or resolve_by:
+        return DetectedSpans(Detection.load(replace(named, resolve_by=named.resolve_by or "union")))
+    if named != Named((), (), None):
         raise ConfigError(
-            "--option and --resolve go with --detector; spans files are resolved by deid detect --resolve"
+            "--option, --resolve and --jobs go with --detector; spans files are resolved by deid detect --resolve"
         )
     return StoredSpans(SpansFile(spans))
 

@@ -17,6 +17,7 @@ CANARIES = ("Quillfeather", "Zyxwick", "1999-12-31", "rheumatoid")
 """Words of the notes: names, a date, and text that is no PHI."""
 
 DETECTOR = """
+import os
 import re
 
 from deid_assets import Phi, Span, SpanSet
@@ -36,6 +37,8 @@ class Detector:
         for note in notes:
             if "EXPLODE" in note.text:
                 raise RuntimeError(note.text)
+            if "DIE" in note.text:
+                os._exit(9)
             label, = self.labels
             places = (match.span() for match in self.words.finditer(note.text))
             yield SpanSet.of(note, [Span(*place, label, 0.9, self.name) for place in places])

@@ -64,7 +64,7 @@ CASES = {
     "notes in place of spans": (changed(REDACT, spans="notes.jsonl"), "notes.jsonl:1: no object with id, digest and"),
     "neither spans nor detector": (changed(REDACT[:2], *REDACT[4:]), "give either --spans with a file"),
     "both spans and detector": (changed(REDACT, "--detector", "xnames"), "give either --spans with a file"),
-    "an option beside spans": (changed(REDACT, "--option", "xnames.words=a"), "--option and --resolve go with"),
+    "an option beside spans": (changed(REDACT, "--option", "xnames.words=a"), "--option, --resolve and --jobs go with"),
     "gold that is not there": (changed(EVALUATE, gold="gone.jsonl"), "gone.jsonl does not exist"),
     "gold without annotations": (changed(EVALUATE, gold="notes.jsonl"), "no annotated note could be read"),
     "gold in other labels": (changed(EVALUATE, "--labels", "meddocan"), "label 'NAME' is not in label map 'meddocan'"),

@@ -118,3 +118,23 @@ def test_summary_is_one_json_document(deid, notes):
         "notes": 3, "spans": 3, "withheld": 0, "withheld_notes": [], "out": "spans.jsonl",
     }  # fmt: skip
     assert ran.err == ""
+
+
+def test_several_processes_give_what_one_gives(deid, write):
+    notes = [{"id": f"n{number}", "text": f"{number}: Zyxwick, " + "x" * 90_000} for number in range(24)]
+    write("notes.jsonl", *notes, {"id": "bad", "text": "EXPLODE Zyxwick"})
+    one = deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "one.jsonl")
+    two = deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "two.jsonl", "--jobs", "2")
+
+    assert one.code == two.code == 1
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+    assert "note 'bad': RuntimeError in spans/xnames; withheld" in two.err
+
+
+def test_a_process_that_dies_ends_the_command_without_output(deid, write):
+    write("notes.jsonl", {"id": "a", "text": "DIE Zyxwick"})
+    ran = deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "out.jsonl", "--jobs", "2")
+
+    assert ran.code == 2
+    assert "a detecting process ended early" in ran.err
+    assert sorted(path.name for path in Path().iterdir()) == ["notes.jsonl"]
