@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart", description=__doc__)
     parser.add_argument("--notes", type=Path, help="a file or folder of notes to copy into the landing folder first")
     options = parser.parse_args(arguments)
-    console = Console()
+    console = _console()
     harden_process()
     try:
         settings = Settings.load()
@@ -49,6 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DeidError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
         return 2
+
+
+def _console() -> Console:
+    """Return a console on a stream of its own, so that it is heard while detectors are silenced."""
+    try:
+        return Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
+    except (OSError, ValueError):  # standard output is not a file, or closed
+        return Console()
 
 
 def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:

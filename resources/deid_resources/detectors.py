@@ -8,9 +8,11 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.errors import PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
+from deid_resources.silence import silenced
 
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
@@ -46,13 +48,13 @@ class DetectorPool:
         """Return one outcome per note, in order.
 
         Raises:
-            PluginError: The detector cannot be loaded.
+            PluginError: The detector cannot be loaded, or tried to end the process.
             BrokenProcessPool: A worker died; nothing of the batch is kept.
         """
         chunks = _chunks(notes)
         if self._workers == 1 or len(chunks) == 1:
             detector = self.open(name)
-            return [outcome for chunk in chunks for outcome in detect(detector, chunk, stage=stage)]
+            return [outcome for chunk in chunks for outcome in _detect_quietly(detector, chunk, stage)]
         options = dict(self._options.get(name, {}))
         jobs = [self._pool().submit(_detect_in_worker, name, options, chunk, stage) for chunk in chunks]
         return [outcome for job in jobs for outcome in job.result()]
@@ -76,7 +78,18 @@ def _detect_in_worker(
 ) -> list[SpanSet | Failed]:
     if name not in _loaded:
         _loaded[name] = load(name, options=options)
-    return detect(_loaded[name], notes, stage=stage)
+    return _detect_quietly(_loaded[name], notes, stage)
+
+
+def _detect_quietly(detector: Detector, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:
+    try:
+        with silenced():
+            return detect(detector, notes, stage=stage)
+    except SystemExit:
+        # Its message, which may quote a note, would be the process' last words.
+        raise PluginError(
+            f"detector {detector.name!r} tried to end the process; nothing of the batch is kept"
+        ) from None
 
 
 def _chunks(notes: Sequence[Note]) -> list[Sequence[Note]]:
