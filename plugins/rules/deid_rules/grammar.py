@@ -95,6 +95,13 @@ class NameGrammar:
             return None
         return found
 
+    def name_lower(self, view: View, offset: int) -> tuple[int, int] | None:
+        """A name that may be in lower case and whose first word is no common vocabulary."""
+        first = view.word_from(offset)
+        if first >= len(view.words) or self.kind(view.words[first]) & (Kind.COMMON | Kind.STOP):
+            return None
+        return self.name_at(view, offset, any_case=True)
+
     def name_before(self, view: View, offset: int) -> tuple[int, int] | None:
         """Return the name that ends at ``offset``, as before a degree."""
         words, gaps = view.words, view.gaps

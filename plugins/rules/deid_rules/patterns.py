@@ -25,7 +25,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
-WALKS = ("name", "name_cased", "name_any", "name_back", "proper", "proper_plain", "proper_back")
+WALKS = ("name", "name_cased", "name_any", "name_lower", "name_back", "proper", "proper_plain", "proper_back")
 BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
@@ -51,7 +51,7 @@ class Pattern:
         not_before: Python regex; drops the match when the 24 characters before the span end with it. With
             category groups, what counts is the whole match.
         not_after: Python regex; drops the match when the 40 characters after the span begin with it.
-        walk: From the match on, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
+        walk: From the match on, or from its group ``phi``, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
             or the start (``name_back``, ``proper_back``).
         keep: The match is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
             array ``keep`` have it set.

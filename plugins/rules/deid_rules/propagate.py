@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, without_possessive
+from deid_rules.grammar import NameGrammar, is_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -26,8 +26,8 @@ def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> I
     for index in view.capitals:
         word = without_possessive(view.words[index])
         if word.lower() in known and not _eponymous(view, index, grammar):
-            start = view.starts[index]
-            yield Candidate(start, start + len(word), Phi.NAME, PROPAGATED, "name_propagated")
+            end = view.starts[index] + len(word)
+            yield Candidate(view.starts[_initials(view, index)], end, Phi.NAME, PROPAGATED, "name_propagated")
 
 
 def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> set[str]:
@@ -41,6 +41,13 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> set[
             if len(key) >= MIN_LETTERS and not grammar.kind(key) & (Kind.COMMON | Kind.STOP | Kind.PARTICLE):
                 known.add(key)
     return known
+
+
+def _initials(view: View, index: int) -> int:
+    """Index of the first of the initials before a word, or its own."""
+    while index and view.gaps[index] in (". ", ".") and is_initial(view.words[index - 1]):
+        index -= 1
+    return index
 
 
 def _eponymous(view: View, index: int, grammar: NameGrammar) -> bool:

@@ -103,7 +103,7 @@ class Scanner:
 
     def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
         pattern = compiled.pattern
-        start, end = view.offset(match.start()), view.offset(match.end())
+        start, end = view.offset(match.start(compiled.groups[0][0])), view.offset(match.end())
         found = self._walks[pattern.walk](view, start, end)
         if found is None:
             return
@@ -118,6 +118,7 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "name": lambda view, _, end: names.name_at(view, end),
         "name_any": lambda view, _, end: names.name_at(view, end, any_case=True),
         "name_cased": lambda view, _, end: names.name_cased(view, end),
+        "name_lower": lambda view, _, end: names.name_lower(view, end),
         "name_back": lambda view, start, _: names.name_before(view, start),
         "proper": proper.after,
         "proper_plain": proper.after_plain,
