@@ -83,7 +83,7 @@ def test_without_a_default_the_tag_is_used(redacted, policy_file):
     assert redacted("<NAME>Lee</NAME>", load_policy(policy_file('name = "mine"'))) == "[NAME]"
 
 
-@pytest.mark.parametrize("name", set(BUILTIN) - {"safe_harbor"})
+@pytest.mark.parametrize("name", sorted(set(BUILTIN) - {"safe_harbor"}))
 def test_only_safe_harbor_keeps_whole_categories(name):
     assert load_policy(name).keep == frozenset()
 
