@@ -54,7 +54,8 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             code = command(*args, **kwargs)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # None where the shell closed it
+                sys.stdout.flush()
         except DeidError as error:
             say(f"error: {error}")
             code = BAD_INPUT

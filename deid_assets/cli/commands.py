@@ -9,8 +9,24 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.cli.app import app, corpus_app, guarded, say
+from deid_assets.cli.arguments import (
+    DetectorInsteadOption,
+    DetectorOption,
+    DetectorSettingOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    LabelsOption,
+    LangOption,
+    NotesArg,
+    PolicyOption,
+    ProfileOption,
+    ReadOption,
+    ResolveOption,
+    ResolveOrUniteOption,
+    ToOption,
+)
 from deid_assets.cli.line_up import Detection, Named
-from deid_assets.cli.listings import JsonOption
 from deid_assets.cli.outputs import check_out, finish, out_format
 from deid_assets.cli.redaction import Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
@@ -20,34 +36,26 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
 
-NotesArg = Arg[Path, typer.Argument(help="File or folder of notes; their annotations are not read.")]
-FormatOption = Arg[str | None, typer.Option("--format", help="Format of the notes; detected when not given.")]
-LangOption = Arg[str | None, typer.Option(help="Language of notes that name none, as an ISO 639-1 code.")]
-ReadOption = Arg[
-    list[str] | None,
-    typer.Option(help="NAME=VALUE, as in encoding=cp1252, delimiter=tab or column.text=note_text; see docs/cli.md."),
-]
-OptionOption = Arg[list[str] | None, typer.Option(help="NAME.OPTION=VALUE for a detector, the value as in TOML.")]
-JobsOption = Arg[int, typer.Option("--jobs", "-j", min=1, help="Processes that detect; each loads the detectors.")]
-DETECTOR_HELP = "NAME or NAME=MODEL; several times for several opinions, the most trusted first."
-
 
 @app.command()
 @guarded
 def detect(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    detector: Arg[list[str], typer.Option(help=DETECTOR_HELP)],
-    out: Arg[Path, typer.Option(help="Spans file to write, .jsonl or .parquet, without text.")],
-    option: OptionOption = None,
-    resolve_by: Arg[str | None, typer.Option("--resolve", help="Overlap policy; all opinions when not given.")] = None,
+    detector: DetectorOption,
+    out: Arg[Path, typer.Option(metavar="FILE", help="Spans to write, .jsonl or .parquet.")],
+    option: DetectorSettingOption = None,
+    resolve_by: ResolveOption = None,
     format_name: FormatOption = None,
     read: ReadOption = None,
     lang: LangOption = None,
     jobs: JobsOption = 1,
     as_json: JsonOption = False,
 ) -> int:
-    """Find PHI and write spans, which hold offsets and no text."""
+    """Find PHI and write spans.
+
+    Spans hold offsets, categories and scores, and no text.
+    """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes], is_folder=False)
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), resolve_by, jobs))
@@ -74,23 +82,23 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
 def redact(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    policy: Arg[str, typer.Option(help="Name of a policy that comes with deid (see deid policies), or a TOML file.")],
-    out: Arg[Path, typer.Option(help="Redacted notes; the suffix chooses the format.")],
-    spans: Arg[Path | None, typer.Option(help="Spans file made by deid detect.")] = None,
-    detector: Arg[list[str] | None, typer.Option(help=f"Detect at once instead: {DETECTOR_HELP}")] = None,
-    option: OptionOption = None,
-    resolve_by: Arg[str | None, typer.Option("--resolve", help="Overlap policy; union when not given.")] = None,
+    policy: PolicyOption,
+    out: Arg[Path, typer.Option(metavar="PATH", help="Redacted notes to write; the suffix chooses the format.")],
+    spans: Arg[Path | None, typer.Option(metavar="FILE", help="Spans that deid detect wrote.")] = None,
+    detector: DetectorInsteadOption = None,
+    option: DetectorSettingOption = None,
+    resolve_by: ResolveOrUniteOption = None,
     format_name: FormatOption = None,
-    to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
+    to: ToOption = None,
     read: ReadOption = None,
     lang: LangOption = None,
     jobs: JobsOption = 1,
     keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Replace PHI as a policy says, from a spans file or by detecting at once.
+    """Replace PHI as a policy says.
 
-    A note that the spans file does not know, or that a detector fails on, is withheld.
+    Spans come from a file, or from detectors that run at once. A note that the spans file does not know, or that a detector fails on, is withheld.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
@@ -116,23 +124,28 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 @guarded
 def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     *,
-    gold: Arg[Path, typer.Option(help="Annotated notes.")],
-    pred: Arg[list[Path], typer.Option(help="Spans file made by deid detect; several times to compare.")],
+    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
+    pred: Arg[list[Path], typer.Option(metavar="FILE", help="Spans that deid detect wrote; several times to compare.")],
     out: Arg[
-        Path | None, typer.Option(help="Folder for report.html and scores.json; none written if not given.")
+        Path | None, typer.Option(metavar="FOLDER", help="Where report.html and scores.json go, if anywhere.")
     ] = None,
-    profile: Arg[str, typer.Option(help="Which categories count, and under which labels.")] = "harmonised",
+    profile: ProfileOption = "harmonised",
     source: Arg[
         list[str] | None,
-        typer.Option(help="Score this detector alone; several times to compare them, and all together."),
+        typer.Option(
+            metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
+        ),
     ] = None,
     format_name: FormatOption = None,
-    labels: Arg[str | None, typer.Option(help="Label map of the gold; that of its format when not given.")] = None,
+    labels: LabelsOption = None,
     read: ReadOption = None,
     as_json: JsonOption = False,
     markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
 ) -> int:
-    """Score spans against gold: strict, relaxed and by character, per category, with intervals."""
+    """Score spans against gold.
+
+    Strict, relaxed and by character, per category; the report has intervals.
+    """
     from deid_assets.cli.evaluation import evaluate_files  # noqa: PLC0415 - loads what the report is made with
 
     notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
@@ -148,11 +161,11 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
 @guarded
 def corpus(
     *,
-    lang: Arg[str, typer.Option(help="Language of the notes.")] = "en",
-    notes: Arg[int, typer.Option(min=1, help="How many.")] = 200,
-    seed: Arg[int, typer.Option(help="The same seed gives the same notes.")] = 1,
-    out: Arg[Path, typer.Option(help="Notes to write; the suffix chooses the format.")],
-    to: Arg[str | None, typer.Option(help="Format to write, where the suffix does not say it.")] = None,
+    lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes.")] = "en",
+    notes: Arg[int, typer.Option(metavar="N", min=1, help="How many.")] = 200,
+    seed: Arg[int, typer.Option(metavar="N", help="The same seed gives the same notes.")] = 1,
+    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
+    to: ToOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Make synthetic notes with gold spans."""
@@ -172,7 +185,10 @@ def corpus(
 @app.command()
 @guarded
 def doctor(*, as_json: JsonOption = False) -> int:
-    """Say what is installed, which accelerator there is, what is missing and how to get it."""
+    """Say what is installed and what is missing.
+
+    With the accelerator there is, and how to get what is missing.
+    """
     from deid_assets.cli.diagnosis import diagnose, show  # noqa: PLC0415 - loads what it looks for
 
     return show(diagnose(), as_json=as_json)

@@ -27,7 +27,7 @@ class Named:
 
     Args:
         specs: ``NAME`` or ``NAME=MODEL``, the first with the highest priority.
-        options: ``NAME.OPTION=VALUE``, the value as in TOML; a bare word is a string.
+        options: ``NAME.KEY=VALUE``, the value as in TOML; a bare word is a string.
         resolve_by: Overlap policy, or ``None`` to keep every opinion.
         jobs: Processes, at least 1; each loads the detectors.
     """
@@ -130,7 +130,7 @@ def _parsed(option: str) -> tuple[str, str, Any]:
     place, equals, value = option.partition("=")
     owner, dot, key = place.partition(".")
     if not (equals and dot and key.isidentifier()):
-        raise ConfigError(f"option {option!r} must read NAME.OPTION=VALUE, as in rules.profile=i2b2")
+        raise ConfigError(f"option {option!r} must read NAME.KEY=VALUE, as in rules.profile=i2b2")
     try:
         return owner, key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from deid_assets import plugins
 from deid_assets.cli.app import app, guarded
+from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.tables import print_rows
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
 
 @app.command()
 @guarded
 def detectors(*, as_json: JsonOption = False) -> int:
-    """List the installed detectors, without importing them."""
+    """List the installed detectors."""
     rows = [
         {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
         for p in plugins.available().values()
@@ -30,7 +25,7 @@ def detectors(*, as_json: JsonOption = False) -> int:
 @app.command()
 @guarded
 def policies(*, as_json: JsonOption = False) -> int:
-    """List the redaction policies that come with deid."""
+    """List the policies that come with deid."""
     from deid_assets.policies import descriptions, load_policy, needs_key  # noqa: PLC0415 - loads Faker
 
     rows = [
@@ -47,7 +42,10 @@ def policies(*, as_json: JsonOption = False) -> int:
 @app.command()
 @guarded
 def formats(*, as_json: JsonOption = False) -> int:
-    """List the formats of notes, with what each keeps besides text and ids."""
+    """List the formats of notes.
+
+    With what each keeps besides ids and text.
+    """
     rows = [
         {
             "name": known.name,
@@ -63,7 +61,7 @@ def formats(*, as_json: JsonOption = False) -> int:
 @app.command()
 @guarded
 def labels(*, as_json: JsonOption = False) -> int:
-    """List the label maps, from the labels of a corpus to categories."""
+    """List the label maps of corpora."""
     rows = [
         {
             "name": name,
@@ -78,7 +76,7 @@ def labels(*, as_json: JsonOption = False) -> int:
 @app.command()
 @guarded
 def profiles(*, as_json: JsonOption = False) -> int:
-    """List the profiles: which categories count, and under which labels."""
+    """List the profiles to score under."""
     rows = [
         {
             "name": name,

@@ -31,6 +31,8 @@ _COLUMNS: Mapping[str, str] = {
     "column.lang": "lang",
     "column.spans": "spans",
 }
+READ_SETTINGS = (*_SETTINGS, *_COLUMNS)
+"""Keys of ``read_options``."""
 
 
 class Withheld:
@@ -88,6 +90,8 @@ class NoteSource:
             raise ConfigError(f"--lang is {self.lang!r}; give a code of two letters as in ISO 639-1, such as en")
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist; name a file or folder of notes")
+        if not (self.path.is_file() or self.path.is_dir()):
+            raise InputError(f"{self.path} is a pipe or a device; write its content to a file and name that")
         object.__setattr__(self, "format_name", self.chosen_format or detect_format(self.path))
         if self.format_name not in FORMATS:
             raise InputError(f"unknown format {self.format_name!r}; choose one of {', '.join(FORMATS)}")
@@ -125,7 +129,7 @@ class NoteSource:
 
 
 def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
-    """Return how notes are read, from ``NAME=VALUE`` settings.
+    """Return how notes are read, from ``KEY=VALUE`` settings.
 
     Raises:
         ConfigError: A setting is unknown, or its value is not one of those allowed.
@@ -134,9 +138,8 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
     columns: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in (*_SETTINGS, *_COLUMNS):
-            known = ", ".join((*_SETTINGS, *_COLUMNS))
-            raise ConfigError(f"--read {setting!r} must read NAME=VALUE with NAME one of {known}")
+        if not equals or name not in READ_SETTINGS:
+            raise ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {', '.join(READ_SETTINGS)}")
         if name in _COLUMNS:
             columns[_COLUMNS[name]] = value
         elif name == "max_note_chars":

@@ -26,6 +26,7 @@ def changed(command, *options, **places):
 
 CASES = {
     "notes that are not there": (changed(DETECT, notes="gone.jsonl"), "gone.jsonl does not exist"),
+    "notes from a device": (changed(DETECT, "--format", "jsonl", notes="/dev/null"), "is a pipe or a device"),
     "notes of no known format": (changed(DETECT, notes="notes.doc"), "the format of notes.doc is none that is known"),
     "a folder without notes": (changed(DETECT, notes="empty"), "the format of empty is none that is known"),
     "an empty file": (changed(DETECT, notes="empty.jsonl"), "empty.jsonl: no note could be read"),
@@ -34,10 +35,10 @@ CASES = {
     "an unknown detector": (changed(DETECT, xnames="absent"), "unknown detector 'absent'; installed:"),
     "a detector named twice": (changed(DETECT, "--detector", "xnames"), "detector 'xnames' is named twice"),
     "an unknown overlap policy": (changed(DETECT, "--resolve", "vote"), "unknown overlap policy 'vote'; choose one of"),
-    "an option without a detector": (changed(DETECT, "--option", "words=a"), "must read NAME.OPTION=VALUE"),
+    "an option without a detector": (changed(DETECT, "--option", "words=a"), "must read NAME.KEY=VALUE"),
     "an option of another detector": (changed(DETECT, "--option", "rules.profile=i2b2"), "the detectors are xnames"),
     "an option it does not take": (changed(DETECT, "--option", "xnames.colour=1"), "does not load: TypeError"),
-    "a setting that is none": (changed(DETECT, "--read", "colour=1"), "must read NAME=VALUE with NAME one of"),
+    "a setting that is none": (changed(DETECT, "--read", "colour=1"), "must read KEY=VALUE with KEY one of"),
     "an encoding that is none": (changed(DETECT, "--read", "encoding=klingon"), "'klingon' is not known to Python"),
     "a limit that is no number": (changed(DETECT, "--read", "max_note_chars=many"), "must be at least 1"),
     "a language by its name": (changed(DETECT, "--lang", "english"), "--lang is 'english'; give a code of two letters"),

@@ -59,6 +59,16 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
     assert (running.returncode, error) == (141, b"")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the shell is that of POSIX")
+def test_closed_streams_change_neither_the_work_nor_the_code(process, notes):
+    command = "from deid_assets.cli import app; app()"
+    script = f'"{sys.executable}" -c "{command}" detect notes.jsonl --detector xnames --out out.jsonl --json >&- 2>&-'
+    done = process("-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1], shell=True))", script)
+
+    assert done.returncode == 0
+    assert len(Path("out.jsonl").read_text().splitlines()) == 3
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_memory_does_not_grow_with_the_number_of_notes(process, write):

@@ -1,0 +1,58 @@
+"""Arguments and options that commands share, with the words of their help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deid_assets.cli.streams import READ_SETTINGS
+from deid_assets.core.resolve import POLICIES
+
+DETECTOR_HELP = "Detector to run; several times for several opinions, the most trusted first."
+_POLICIES = f"Overlap policy: {', '.join(POLICIES)}."
+
+NotesArg = Annotated[
+    Path, typer.Argument(metavar="NOTES", help="File or folder of notes; their annotations are not read.")
+]
+DetectorOption = Annotated[list[str], typer.Option(metavar="NAME[=MODEL]", help=DETECTOR_HELP)]
+DetectorInsteadOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME[=MODEL]", help=f"In place of --spans. {DETECTOR_HELP}")
+]
+DetectorSettingOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME.KEY=VALUE", help="Keyword of a detector, the value as in TOML; several times."),
+]
+ResolveOption = Annotated[
+    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} All opinions when not given.")
+]
+ResolveOrUniteOption = Annotated[
+    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} Union when not given.")
+]
+PolicyOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="One that deid policies lists, or a TOML file.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="Format of the notes, as deid formats lists; detected if not given."),
+]
+ToOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Format to write, where the suffix does not say it.")
+]
+LangOption = Annotated[
+    str | None, typer.Option(metavar="CODE", help="Language of notes that name none, as in ISO 639-1.")
+]
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help=f"How notes are read: {', '.join(READ_SETTINGS)}; several times."),
+]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that detect; each loads the detectors.")
+]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Label map of the gold, as deid labels lists; its format's when not given."),
+]
+ProfileOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Which categories count, under which labels; as deid profiles lists.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
