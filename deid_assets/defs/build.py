@@ -40,14 +40,16 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     """
     plugins = available() if plugins is None else plugins
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
-    policies = {policy.name: policy for policy in map(load_policy, settings.policies)}
+    policies = [load_policy(source) for source in settings.policies]
+    absent = [name for name in settings.line_up if name not in plugins]
     return dg.Definitions(
         assets=[
             landing,
-            *trunk(settings, policies[settings.release_policy], usable),
-            *(redacted_notes(settings, policy) for policy in policies.values()),
+            *trunk(settings, load_policy(settings.release_policy), usable),
+            *(redacted_notes(settings, policy) for policy in policies),
             *(asset for name in usable for asset in detector_family(settings, plugins[name])),
-            *(broken(plugin) for plugin in plugins.values() if plugin.fault),
+            *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
+            *(unusable(name, "the line-up names it, and it is not installed") for name in absent),
         ],
         jobs=jobs(usable),
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
@@ -245,13 +247,17 @@ def leaderboard(detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
     ]
 
 
-def broken(plugin: Plugin) -> dg.AssetSpec:
-    """Return a placeholder for a plugin that cannot be loaded, so that it is seen and hides no other."""
+def unusable(name: str, fault: str) -> dg.AssetSpec:
+    """Return a placeholder for a detector that cannot be used, so that it is seen and hides no other.
+
+    Nothing makes its spans, so what needs them stops with an error that names them.
+    """
     return dg.AssetSpec(
-        dg.AssetKey(["spans", plugin.name.lower().replace("-", "_")]),
-        group_name="broken_plugins",
-        description=f"Not usable: {plugin.fault}",
-        metadata={"plugin": f"{plugin.distribution} {plugin.version}", "fault": plugin.fault},
+        dg.AssetKey(["spans", name.lower().replace("-", "_")]),
+        group_name="unusable_detectors",
+        owners=OWNERS,
+        description=f"Not usable: {fault}.",
+        metadata={"fault": fault},
     )
 
 
