@@ -21,7 +21,7 @@ ANY_LANGUAGE = "de"  # has no folder of its own
 
 @cache
 def detector(profile: str) -> RulesDetector:
-    return RulesDetector(langs=("en",), profile=profile)
+    return RulesDetector(profile=profile)
 
 
 def cases() -> list[Any]:

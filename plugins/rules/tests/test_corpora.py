@@ -1,0 +1,75 @@
+"""Bars on public development sets, read where ``DEID_CORPORA`` points to them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from deid_assets.core.counts import Evaluation, Scheme
+from deid_assets.core.label_maps import label_map
+from deid_assets.core.note import Note
+from deid_assets.core.phi import PROFILES
+from deid_assets.core.score import evaluate_corpus
+from deid_assets.core.span import Span, SpanSet
+from deid_rules import RulesDetector
+
+CORPORA = Path(os.environ.get("DEID_CORPORA", ""))
+PROFILE = PROFILES["harmonised"]
+
+pytestmark = pytest.mark.skipif(
+    "DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set to a folder of public corpora"
+)
+
+
+def evaluation(path: str, map_name: str) -> tuple[Evaluation, int, int]:
+    """Return the scores, the number of notes without PHI, and how many of these were touched."""
+    labels = label_map(map_name)
+    gold, notes = [], []
+    for line in (CORPORA / path).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        note = Note(str(row["id"]), row["text"], lang=row["lang"])
+        found = ((span, labels[span["label"]]) for span in row["spans"])
+        spans = [Span(span["start"], span["end"], label) for span, label in found if label is not None]
+        notes.append(note)
+        gold.append(SpanSet.of(note, spans))
+    pred = list(RulesDetector().detect(notes))
+    clean = [index for index, spans in enumerate(gold) if not spans.spans]
+    scores = evaluate_corpus(
+        zip(gold, pred, strict=True),
+        profile=PROFILE,
+        scope=labels.categories,
+        lengths={note.note_id: len(note.text) for note in notes},
+    )
+    return scores, len(clean), sum(bool(pred[index].spans) for index in clean)
+
+
+def test_english_queries_reach_the_bars() -> None:
+    scores, clean, touched = evaluation("annotated/asq-phi/dev.jsonl", "asq_phi")
+    for label, bar in {"NAME": 0.95, "DATE": 0.95, "ID": 0.97, "PHONE": 0.95, "EMAIL": 0.95}.items():
+        assert scores.counts(label, Scheme.RELAXED).recall >= bar, label
+    assert scores.micro(Scheme.CHARACTERS).precision >= 0.95
+    assert touched <= 0.1 * clean
+
+
+@pytest.mark.parametrize(
+    ("path", "map_name", "bars"),
+    [
+        ("annotated/grascco-phi/dev.jsonl", "grascco", {"NAME": 0.85, "DATE": 0.85, "PHONE": 0.9}),
+        ("annotated/eds-pseudo-templates/dev.jsonl", "eds_pseudo", {"NAME": 0.7, "DATE": 0.7, "EMAIL": 0.95}),
+    ],
+)
+def test_languages_without_a_folder_reach_lower_bars(path: str, map_name: str, bars: dict[str, float]) -> None:
+    scores, _, _ = evaluation(path, map_name)
+    for label, bar in bars.items():
+        assert scores.counts(label, Scheme.HIDDEN).recall >= bar, label
+
+
+def test_clinical_text_without_names_is_left_alone() -> None:
+    """Case reports hold dates, places and hospitals, and nearly no patient; a percent of the text is the bar."""
+    rows = (CORPORA / "raw/case-reports-ccby/en.jsonl").read_text(encoding="utf-8").splitlines()
+    notes = [Note(str(number), json.loads(row)["text"], lang="en") for number, row in enumerate(rows)]
+    marked = sum(span.end - span.start for spans in RulesDetector().detect(notes) for span in spans)
+    assert marked <= 0.01 * sum(len(note.text) for note in notes)
