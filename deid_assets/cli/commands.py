@@ -98,7 +98,8 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Replace PHI as a policy says.
 
-    Spans come from a file, or from detectors that run at once. A note that the spans file does not know, or that a detector fails on, is withheld.
+    Spans come from a file, or from detectors that run at once. A note that the file does not know, or that a
+    detector fails on, is withheld.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)

@@ -1,4 +1,4 @@
-"""``deid redact``: from a spans file or at once; what it does not know is withheld, what it does not change survives."""
+"""``deid redact``: what it does not know is withheld, and what it does not change survives."""
 
 from pathlib import Path
 
