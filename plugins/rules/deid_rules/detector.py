@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
@@ -46,6 +47,12 @@ class RulesDetector:
     ) -> None:
         if not 0.0 <= min_score <= 1.0:
             raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
+        self._settings = {
+            "langs": tuple(langs),
+            "profile": profile,
+            "gazetteers": tuple(gazetteers),
+            "min_score": min_score,
+        }
         self._allowed = _allowed(profile_named(profile))
         self._min_score = min_score
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
@@ -59,6 +66,10 @@ class RulesDetector:
             frozenset({Phi.NAME, *_listed(self._lists)}.union(*(rules.labels for rules in self._rules.values())))
             & self._allowed
         )
+
+    def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
+        """Pickle the settings; compiled patterns do not travel."""
+        return partial(type(self), **self._settings), ()
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""

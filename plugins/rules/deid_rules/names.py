@@ -11,7 +11,7 @@ from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
 FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.5
-GIVEN_LAST = 0.6
+GIVEN_LAST = COMMON_FAMILY = 0.6
 _BLANK = (" ", "\u00a0")
 
 
@@ -88,9 +88,15 @@ class NameFinder:
             return MIXED if self._pairs_only and _surname(word, kind) and not first_kind & Kind.COMMON else 0.0
         if kind & Kind.LAST:
             return FULL if not kind & first_kind & Kind.COMMON else 0.0
-        if kind & (Kind.COMMON | Kind.PLACE):
+        if first_kind & (Kind.COMMON | Kind.EPONYM) or kind & Kind.PLACE:
             return 0.0
-        return MIXED if not first_kind & Kind.COMMON else 0.0
+        return self._common_family(view, at) if kind & Kind.COMMON else MIXED
+
+    def _common_family(self, view: View, at: int) -> float:
+        """``Stephanie Kitchen``: a common word in title case where the sentence goes on in lower case."""
+        gap, following = view.gaps[at + 1], view.words[at + 1 : at + 2]
+        goes_on = gap[:1] in ",;)" if gap.strip() else bool(following) and following[0].islower()
+        return COMMON_FAMILY if goes_on and not self._pairs_only and len(view.words[at]) > 3 else 0.0
 
     def _initial_after(self, view: View, at: int, first_kind: int) -> float:
         """``Anna S.`` anywhere, ``Frank L.`` after a comma or cue, ``Anna S`` before a word in lower case."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import time
@@ -80,6 +81,11 @@ def test_spans_carry_score_source_and_kind(detector: RulesDetector) -> None:
     (span,) = spans
     assert (span.label, span.source, span.native_label) == (Phi.AGE, "rules", "over_89")
     assert 0.5 <= span.score <= 1
+
+
+def test_pickled_detector_finds_the_same() -> None:
+    copied = pickle.loads(pickle.dumps(RulesDetector(langs=("en",), min_score=0.9)))
+    assert marked_by(copied, "Kimberly saw Dr. Lee.") == "Kimberly saw Dr. <NAME>Lee</NAME>."
 
 
 def test_min_score_drops_weak_findings() -> None:
