@@ -47,12 +47,9 @@ class RulesDetector:
     ) -> None:
         if not 0.0 <= min_score <= 1.0:
             raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
-        self._settings = {
-            "langs": tuple(langs),
-            "profile": profile,
-            "gazetteers": tuple(gazetteers),
-            "min_score": min_score,
-        }
+        self._again = partial(
+            type(self), langs=tuple(langs), profile=profile, gazetteers=tuple(gazetteers), min_score=min_score
+        )
         self._allowed = _allowed(profile_named(profile))
         self._min_score = min_score
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
@@ -69,7 +66,7 @@ class RulesDetector:
 
     def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
         """Pickle the settings; compiled patterns do not travel."""
-        return partial(type(self), **self._settings), ()
+        return self._again, ()
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
