@@ -65,7 +65,7 @@ STORIES = (
 )
 
 
-def write_detector(site: Path, name: str, *, body: str = STENCIL) -> None:
+def lay_out_detector(site: Path, name: str, *, body: str = STENCIL) -> None:
     """Lay a detector's distribution out in a folder, as pip would."""
     package, info = site / f"deid_{name}", site / f"deid_{name}-1.0.dist-info"
     package.mkdir(parents=True)
@@ -209,11 +209,17 @@ def note_record():
 
 
 @pytest.fixture(scope="session")
+def write_detector():
+    """A function that lays a detector's distribution out in a folder."""
+    return lay_out_detector
+
+
+@pytest.fixture(scope="session")
 def detector_site(tmp_path_factory):
     """A folder on the path with the detectors ``stencil`` and ``shade``."""
     site = tmp_path_factory.mktemp("site")
     for name in Installation.detectors:
-        write_detector(site, name)
+        lay_out_detector(site, name)
     sys.path.insert(0, str(site))
     yield site
     sys.path.remove(str(site))

@@ -1,0 +1,110 @@
+"""A detector that tells everything it reads, and a search through all that is written."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+LEAKY = '''
+"""Test detector that finds names beginning with Kanarien, and says what it reads wherever it can."""
+
+import logging
+import os
+import re
+import sys
+import warnings
+
+from deid_assets import Phi, Span, SpanSet
+
+NAME = re.compile(r"\\bKanarien\\w+\\b")
+
+
+class Detector:
+    name = "@NAME@"
+    version = "1"
+    labels = frozenset({Phi.NAME})
+
+    def __init__(self, *, mode="", on="."):
+        self._mode, self._on = mode, on
+
+    def detect(self, notes):
+        return [SpanSet.of(note, self._spans(note)) for note in notes]
+
+    def _spans(self, note):
+        if self._on in note.text:
+            getattr(self, f"_{self._mode}", lambda text: None)(note.text)
+        return [Span(match.start(), match.end(), Phi.NAME, 0.9, self.name) for match in NAME.finditer(note.text)]
+
+    def _talk(self, text):
+        print(text)
+        print(text, file=sys.stderr)
+        os.write(1, text.encode())
+        warnings.warn(text)
+        logging.getLogger("third.party").error("read %s", text)
+        logging.error(text)
+
+    def _quote(self, text):
+        raise LookupError(text)
+
+    def _chain(self, text):
+        try:
+            int(text)
+        except ValueError as error:
+            raise RuntimeError(f"while reading {text!r}") from error
+
+    def _pydantic(self, text):
+        import pydantic
+
+        pydantic.TypeAdapter(int).validate_python(text)
+
+    def _exit(self, text):
+        sys.exit(text)
+
+    def _ours(self, text):
+        from deid_assets.core.errors import InputError
+
+        raise InputError(text)
+'''
+
+
+@pytest.fixture(scope="session")
+def leaky_source():
+    """Source of the detector ``leaky``; its option ``mode`` says how it tells."""
+    return LEAKY
+
+
+def spellings(secret: str) -> set[bytes]:
+    """How a secret may be written: UTF-8, UTF-16, JSON with escapes, and Base64 in its three alignments."""
+    plain = secret.encode()
+    shifted = [base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4] for shift in range(3)]
+    return {plain, secret.encode("utf-16-le"), json.dumps(secret)[1:-1].encode(), secret.lower().encode(), *shifted}
+
+
+def contents(path: Path) -> bytes:
+    """A file's bytes; of a Parquet file also its cells, which are compressed."""
+    found = path.read_bytes()
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        found += repr(pq.read_table(path).to_pydict()).encode()
+    return found
+
+
+@pytest.fixture(scope="session")
+def search():
+    """Return where any of the secrets is written: in files under the roots, and in named texts."""
+
+    def run(secrets, roots=(), **texts):
+        written = {str(path): contents(path) for root in roots for path in sorted(root.rglob("*")) if path.is_file()}
+        written |= {str(path): str(path.relative_to(root)).encode() for root in roots for path in root.rglob("*/")}
+        written |= {f"name of {path}": path.encode() for path in list(written)}
+        written |= {name: text.encode() for name, text in texts.items()}
+        return {
+            (secret, where)
+            for secret in secrets
+            for where, found in written.items()
+            if any(spelling in found for spelling in spellings(secret))
+        }
+
+    return run

@@ -1,0 +1,244 @@
+"""Canaries planted in a corpus are found nowhere but where text may be."""
+
+import os
+import subprocess
+import sys
+
+import dagster as dg
+import pytest
+
+from deid_assets.core.redact import Policy
+from deid_assets.defs.build import redacted_notes
+from deid_assets.defs.instance import write_instance
+
+NAME = "Kanarienvögel"
+WORD = "plainwordcanary"
+META = "metacanaryvalue"
+PATIENT = "patientcanarykey"
+FILE = "filenamecanary"
+BROKEN = "brokenlinecanary"
+SECRETS = (NAME, WORD, META, PATIENT, FILE, BROKEN)
+IDENTIFIERS = (NAME, META, PATIENT, FILE, BROKEN)
+"""What must not be in a release either; other words of a note may."""
+
+SETTINGS = """\
+line_up = ["leaky"]
+policies = ["tag", "surrogate"]
+release_policy = "surrogate"
+languages = ["en"]
+[gates]
+quarantined = 0.5
+min_gold_characters = 1
+[gates.recall]
+ALL = 0.3
+"""
+
+
+@pytest.fixture(scope="session")
+def leaky_site(tmp_path_factory, leaky_source, write_detector):
+    site = tmp_path_factory.mktemp("leaky")
+    write_detector(site, "leaky", body=leaky_source)
+    sys.path.insert(0, str(site))
+    yield site
+    sys.path.remove(str(site))
+
+
+@pytest.fixture
+def nest(installation, leaky_site, tmp_path, monkeypatch):
+    """An installation with a Dagster instance on disk, and all temporary files where they are searched."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    installation.detectors = ("leaky", "shade")
+    installation.configure(SETTINGS)
+    with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
+        installation.instance = instance
+        yield installation
+
+
+def canaries(records):
+    """Notes with a canary in every field, and lines that cannot be read."""
+    for record in records:
+        text = f"{NAME} was seen. The {WORD} is noted. {record['text']}"
+        spans = [{"start": 0, "end": len(NAME), "label": "NAME"}]
+        yield {**record, "text": text, "spans": spans, "meta": {"ward": META}, "patient_id": PATIENT}
+    yield {"id": "note-bad-text", "text": [BROKEN, NAME]}
+    yield {"id": "note-bad-offset", "text": f"{BROKEN} {NAME}", "spans": [{"start": 0, "end": 9999, "label": "NAME"}]}
+    yield {"id": "note-bad-label", "text": NAME, "spans": [{"start": 0, "end": 3, "label": BROKEN}]}
+
+
+def drop(nest, note_records, first=0):
+    return nest.receive(list(canaries(note_records(first))), name=f"{FILE}.jsonl")
+
+
+def guarded(nest):
+    """Every folder that promises to hold no text."""
+    temporary = nest.root.parent / "tmp"
+    folders = (nest.dagster_home, nest.store / "internal", nest.home / "reports", temporary)
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def leaks(nest, search, **texts):
+    databases = {path.name: path.read_bytes().decode("latin-1") for path in nest.home.glob("deid.sqlite*")}
+    published = [nest.home / "released", nest.store / "published"]
+    return (
+        search(SECRETS, guarded(nest), **texts)
+        | search(IDENTIFIERS, published)
+        | {
+            (secret, name)
+            for name, found in databases.items()
+            for secret in SECRETS
+            if secret.encode().decode("latin-1") in found
+        }
+    )
+
+
+@pytest.fixture
+def run_and_search(nest, note_records, search, capfd):
+    """Make everything of a batch, by default one of canaries, and return Dagster's result and the leaks."""
+
+    def run(batch=None):
+        batch = batch or drop(nest, note_records)
+        capfd.readouterr()
+        result = nest.run(batch)
+        nest.run_scores()
+        out, err = capfd.readouterr()
+        shown = "\n".join(nest.failures(result).values())
+        return result, leaks(nest, search, stdout=out, stderr=err, failures=shown)
+
+    return run
+
+
+def test_the_search_finds_canaries_where_text_may_be(nest, note_records, search):
+    """The control: the same search, in the restricted zone."""
+    batch = drop(nest, note_records)
+    assert nest.failures(nest.run(batch, "raw_notes")) == {}
+
+    found = search(SECRETS, [nest.store / "restricted"])
+
+    assert {secret for secret, _ in found} == set(SECRETS)
+
+
+def test_the_search_knows_other_spellings(tmp_path, search):
+    for number, spelling in enumerate(('{"t": "Kanarienv\\u00f6gel"}', "xx" + "S2FuYXJpZW52w7ZnZWw=", NAME.lower())):
+        (tmp_path / f"{number}.txt").write_text(spelling)
+
+    assert len(search([NAME], [tmp_path])) == 3
+
+
+def test_a_whole_run_with_talking_detectors_and_broken_lines_leaks_nothing(nest, run_and_search):
+    nest.configure(SETTINGS + '[detectors.leaky]\nmode = "talk"\n')
+
+    result, found = run_and_search()
+
+    assert nest.failures(result) == {}
+    assert found == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "goes_on"),
+    [
+        *((f'mode = "{mode}"\non = "cataract"', mode != "exit") for mode in ("quote", "chain", "pydantic", "ours", "exit")),
+        *((f'mode = "{mode}"', False) for mode in ("quote", "pydantic", "exit")),
+    ],
+)  # fmt: skip
+def test_a_detector_that_raises_with_text_leaks_nothing(nest, run_and_search, options, goes_on):
+    nest.configure(SETTINGS + f"[detectors.leaky]\n{options}\n")
+
+    result, found = run_and_search()
+
+    assert result.success == goes_on
+    assert found == set()
+
+
+@pytest.mark.slow
+def test_a_failed_contract_leaks_nothing(nest, note_records, run_and_search):
+    records = [*canaries(note_records()), {"id": "note-bad-lang", "text": NAME, "lang": BROKEN}]
+
+    result, found = run_and_search(nest.receive(records, name=f"{FILE}.jsonl"))
+
+    assert "language" in nest.failures(result)["raw_notes"]
+    assert found == set()
+
+
+class QuotingReplacer:
+    """A replacer that fails with the text in its message."""
+
+    def __call__(self, text, span, context):
+        raise ValueError(text)
+
+
+@pytest.mark.slow
+def test_a_replacer_that_raises_with_text_leaks_nothing(nest, note_records, search, capfd):
+    batch = drop(nest, note_records)
+    nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky", "merged_spans")
+    asset = redacted_notes(nest.settings(), Policy("tag", default=QuotingReplacer(), actions={}))
+
+    result = dg.materialize(
+        [asset],
+        partition_key=batch,
+        instance=nest.instance,
+        resources=nest.definitions().resources,
+        raise_on_error=False,
+    )
+    out, err = capfd.readouterr()
+
+    assert "quarantine_share" in nest.failures(result)["redacted_notes__tag"]
+    assert leaks(nest, search, stdout=out, stderr=err) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (f"{FILE}.jsonl", f'{{"id": "a", "text": "{NAME}\n{BROKEN}\n'.encode()),
+        (f"{FILE}.xyz", f"{NAME} {BROKEN}".encode()),
+        (f"{FILE}.jsonl", f"{NAME} {BROKEN}".encode("utf-16")),
+        (f"{FILE}.parquet", f"PAR1{NAME}{BROKEN}PAR1".encode()),
+        (f"{FILE}.xml", f"<deIdi2b2><TEXT>{NAME} {BROKEN}".encode()),
+        (f"{FILE}.csv", f"id,text\n1,{NAME}\n{BROKEN}".encode()),
+    ],
+    ids=["cut JSON", "unknown format", "UTF-16", "damaged Parquet", "cut XML", "short CSV row"],
+)
+def test_a_file_that_cannot_be_read_leaks_nothing(nest, run_and_search, name, content):
+    from deid_assets.defs.landing import take_in
+
+    landing = nest.home / "landing"
+    landing.mkdir(parents=True)
+    (landing / name).write_bytes(content)
+    (batch,) = take_in(nest.settings(), settle_s=0)
+
+    _, found = run_and_search(batch)
+
+    assert found == set()
+
+
+def process(nest, site, *arguments):
+    """Run a program of the installation, and return all it said."""
+    paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=nest.root,
+        env={**os.environ, **nest.environment(), "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["talk", "quote"])
+def test_the_command_line_of_dagster_and_make_run_leak_nothing(nest, leaky_site, note_records, search, mode):
+    nest.configure(SETTINGS + f'[detectors.leaky]\nmode = "{mode}"\n')
+    batch = drop(nest, note_records)
+    nest.instance.add_dynamic_partitions("batches", [batch])
+    materialize = ("dagster", "asset", "materialize", "-m", "deid_assets.definitions", "--partition", batch)
+
+    trunk = process(nest, leaky_site, *materialize, "--select", "raw_notes,gold_annotations,spans/leaky,spans/rules")
+    quickstart = process(nest, leaky_site, "deid_assets.quickstart")
+
+    assert "spans__leaky" in trunk
+    assert batch in quickstart
+    assert leaks(nest, search, trunk=trunk, quickstart=quickstart) == set()
