@@ -15,15 +15,17 @@ MIN_LETTERS = 3
 
 
 def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> Iterator[Candidate]:
-    """Yield each capitalised mention of a word of a strong name, whatever its case or possessive.
+    """Yield each mention of a word of a strong name, whatever its case or possessive.
 
-    A word that is also common vocabulary is not carried over, unless it stands in capitals or title case in
-    a note where it was found as a name and is no sentence's first word.
+    Words in lower case are looked at only where a name was found in lower case. A word that is common
+    vocabulary is not carried over.
     """
-    known = _words(names, view, grammar)
+    strong = [name for name in names if name.score >= STRONG]
+    known = _words(strong, view, grammar)
     if not known:
         return
-    for index in view.capitals:
+    lower = any(view.text[name.start].islower() for name in strong)
+    for index in range(len(view.words)) if lower else view.capitals:
         word = without_possessive(view.words[index])
         if word.lower() in known and not _eponymous(view, index, grammar):
             end = view.starts[index] + len(word)
@@ -33,8 +35,6 @@ def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> I
 def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> set[str]:
     known: set[str] = set()
     for name in names:
-        if name.score < STRONG:
-            continue
         first, last = view.word_from(name.start), view.word_before(name.end)
         for word in view.words[first : last + 1]:
             key = without_possessive(word).lower()
