@@ -8,7 +8,7 @@ from deid_assets.defs.audit import Check, Draft, checks_of
 from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.records import record_spans
-from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.quality import contracts, expectations, frames, within_share
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
@@ -38,7 +38,13 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
         verdicts=[
             *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, found)),
             *expectations.run(contracts.spans(sources=[detector]), frames.spans_frame(notes, found)),
-            _answered(len(outcomes), len(failed), corpus.settings.gates.quarantined),
+            within_share(
+                "answered",
+                "Notes without an answer go to quarantine.",
+                part=len(failed),
+                whole=len(outcomes),
+                limit=corpus.settings.gates.quarantined,
+            ),
         ],
         counts={"annotated_notes": len(found), "failed": len(failed), "spans": span_table.num_rows},
         metadata=show_labels(label_counts(found), title=f"Spans of {detector}"),
@@ -56,14 +62,3 @@ def read_outcomes(asset: str, batch: str, corpus: Corpus) -> dict[str, Outcome]:
     files = corpus.files
     found = spans_from_tables(files.read(asset, batch, "notes"), files.read(asset, batch, "spans"))
     return by_note([*found, *failed_from_table(files.read(asset, batch, "failed"))])
-
-
-def _answered(notes: int, failed: int, limit: float) -> Verdict:
-    share = failed / notes if notes else 0.0
-    return Verdict(
-        "answered",
-        passed=share <= limit,
-        blocking=True,
-        counts={"notes": notes, "failed": failed, "share": round(share, 4), "limit": limit},
-        description="Notes without an answer go to quarantine.",
-    )

@@ -16,7 +16,7 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_counts, show_labels
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import MERGED, line_up_outcomes, read_gold
-from deid_assets.quality import Verdict
+from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.survival import Audit, survivors, survivors_by_note
 from deid_assets.quality.text_checks import complete, unchanged_outside
 from deid_assets.store.frames import failed_from_table, failed_to_table
@@ -73,7 +73,13 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
             unchanged_outside((by_id[found.note_id], found) for found in done),
             survivors(_audits([(by_id[found.note_id], found) for found in done], known, policy)),
             _no_residual_hits(done, hits),
-            _quarantine_share(len(notes), len(withheld), corpus.settings.gates.quarantined),
+            within_share(
+                "quarantine_share",
+                "Withheld notes go to quarantine with the stage and the reason.",
+                part=len(withheld),
+                whole=len(notes),
+                limit=corpus.settings.gates.quarantined,
+            ),
         ],
         counts={"notes": len(done), "withheld": len(withheld), "edits": sum(len(found.edits) for found in done)},
         metadata={
@@ -158,17 +164,6 @@ def _no_residual_hits(done: Sequence[Redacted], hits: Mapping[str, int | Failed]
         blocking=True,
         counts={"notes": len(done), "hits": left, "failed": failed, "notes_searched": len(hits)},
         description="The line-up ran again on the redacted text; notes with a hit are withheld.",
-    )
-
-
-def _quarantine_share(notes: int, withheld: int, limit: float) -> Verdict:
-    share = withheld / notes if notes else 0.0
-    return Verdict(
-        "quarantine_share",
-        passed=share <= limit,
-        blocking=True,
-        counts={"notes": notes, "withheld": withheld, "share": round(share, 4), "limit": limit},
-        description="Withheld notes go to quarantine with the stage and the reason.",
     )
 
 

@@ -36,3 +36,15 @@ class Verdict:
     def row(self) -> VerdictRow:
         """The verdict without its name and description, as receipts store it."""
         return {"passed": self.passed, "blocking": self.blocking, "counts": dict(self.counts)}
+
+
+def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:
+    """Check, blocking, that ``part`` is at most ``limit`` of ``whole``; a part of nothing passes."""
+    share = part / whole if whole else 0.0
+    return Verdict(
+        name,
+        passed=share <= limit,
+        blocking=True,
+        counts={"part": part, "whole": whole, "share": round(share, 4), "limit": limit},
+        description=description,
+    )
