@@ -12,6 +12,7 @@ from deid_rules.view import View
 
 FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.5
 GIVEN_LAST = COMMON_FAMILY = 0.6
+GIVEN_PLACE = 0.5
 _BLANK = (" ", "\u00a0")
 
 
@@ -176,7 +177,7 @@ class NameFinder:
 
     def _single(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
-        if self._pairs_only or not kind or kind & (Kind.COMMON | Kind.PLACE | Kind.EPONYM) or len(word) < 3:
+        if self._pairs_only or not kind or kind & (Kind.COMMON | Kind.EPONYM) or len(word) < 3:
             return None
         if (
             without_possessive(word).isupper()
@@ -184,6 +185,8 @@ class NameFinder:
             or self._after_article(view, index)
         ):
             return None
+        if kind & Kind.PLACE:
+            return (index, GIVEN_PLACE, "name_or_place") if kind & Kind.FIRST else None
         if self._cued(view, index):
             return index, CUED, "name_cue"
         return index, SINGLE_FIRST if kind & Kind.FIRST else SINGLE_LAST, "name_single"
