@@ -58,13 +58,23 @@ def write_instance(home: Path) -> Path:
     path = home / "dagster.yaml"
     if not path.exists():
         path.write_text(DAGSTER_YAML)
-    present = path.read_text()
-    if "NoOpComputeLogManager" not in present or "enabled: false" not in present:
+    if not _keeps_no_text(path):
         raise ConfigError(
             f"{path}: compute logs or telemetry are on, and what a library prints could hold text; "
             "take over compute_logs and telemetry from a file made by `deid init`"
         )
     return home
+
+
+def _keeps_no_text(path: Path) -> bool:
+    import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with dagster
+
+    try:
+        settings = yaml.safe_load(path.read_text())
+        telemetry, logs = settings["telemetry"]["enabled"], settings["compute_logs"]["class"]
+    except (yaml.YAMLError, KeyError, TypeError):
+        return False
+    return telemetry is False and logs == "NoOpComputeLogManager"
 
 
 def harden_process() -> None:
