@@ -18,7 +18,6 @@ from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
 from deid_assets.quality import Verdict
-from deid_assets.quality.contracts import Contract
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
 from deid_resources.corpus import Corpus, CorpusResource
 
@@ -32,15 +31,6 @@ class Check:
     name: str
     description: str
     blocking: bool = True
-
-
-def checks_of(contract: Contract, *, without: Sequence[str] = ()) -> list[Check]:
-    """Return a contract's expectations as checks."""
-    return [
-        Check(expectation.name, expectation.description, expectation.blocking)
-        for expectation in contract.expectations
-        if expectation.name not in without
-    ]
 
 
 @dataclass(frozen=True, slots=True)

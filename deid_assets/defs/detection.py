@@ -4,11 +4,12 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.pipeline import Outcome, by_note
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.records import record_spans
-from deid_assets.quality import contracts, expectations, frames, within_share
+from deid_assets.quality import within_share
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
@@ -19,8 +20,7 @@ from deid_assets.store.frames import (
 from deid_resources.corpus import Corpus
 
 CHECKS = (
-    *checks_of(contracts.span_sets()),
-    *checks_of(contracts.spans(sources=())),
+    *span_checks(),
     Check("answered", "The detector gave an answer for enough notes; the others go to quarantine."),
 )
 
@@ -36,8 +36,7 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
         tables={"spans": span_table, "notes": note_table, "failed": failed_to_table(failed)},
         sources=[corpus.files.receipt(RAW_NOTES, batch)],
         verdicts=[
-            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, found)),
-            *expectations.run(contracts.spans(sources=[detector]), frames.spans_frame(notes, found)),
+            *judge_spans(notes, found, sources=[detector]),
             within_share(
                 "answered",
                 "Notes without an answer go to quarantine.",

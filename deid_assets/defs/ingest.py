@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,12 +12,13 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
-from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.contracts import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.display import label_counts, show_counts, show_labels
 from deid_assets.defs.landing import batch_sources
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault, read_notes
-from deid_assets.quality import Verdict, contracts, expectations, frames, within_share
+from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
 from deid_resources.corpus import Corpus
@@ -25,16 +27,12 @@ RAW_NOTES = "raw_notes"
 GOLD = "gold_annotations"
 
 RAW_NOTES_CHECKS = (
-    *checks_of(contracts.raw_notes(), without=["language"]),  # languages_known asks for more, and warns
+    *note_checks(),
     Check("languages_known", "Every note has one of the configured languages.", blocking=False),
     Check("near_duplicates", "Few notes nearly repeat another."),
-    Check("readable", "Enough of what arrived could be read."),
-    Check("some_notes", "There is at least one note."),
+    Check("readable", "Enough of what arrived could be read, and there is a note."),
 )
-GOLD_CHECKS = (
-    *checks_of(contracts.span_sets()),
-    *checks_of(contracts.spans(sources=["gold"]), without=["sources_known"]),
-)
+GOLD_CHECKS = tuple(span_checks())
 
 
 def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
@@ -55,17 +53,10 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
         tables={"notes": notes_to_table(notes), "failed": failed_to_table(failed), "faults": _faults(faults)},
         sources=[],
         verdicts=[
-            *expectations.run(contracts.raw_notes(), frames.notes_frame(notes)),
+            *judge_notes(notes),
             _languages_known(notes, settings.languages),
             near_duplicate_share(notes, limit=settings.gates.near_duplicates, blocking=True),
-            within_share(
-                "readable",
-                "What could not be read goes to quarantine.",
-                part=len(failed),
-                whole=len(notes) + len(failed),
-                limit=settings.gates.quarantined,
-            ),
-            _some_notes(notes),
+            _readable(len(notes), len(failed), settings.gates.quarantined),
         ],
         counts={
             "notes": len(notes),
@@ -95,10 +86,7 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     return Draft(
         tables={"spans": span_table, "notes": note_table},
         sources=[raw],
-        verdicts=[
-            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, gold)),
-            *expectations.run(contracts.spans(sources=["gold"]), frames.spans_frame(notes, gold)),
-        ],
+        verdicts=judge_spans(notes, gold, sources=sorted({span.source for spans in gold for span in spans})),
         counts={"annotated_notes": len(gold), "spans": span_table.num_rows},
         metadata=show_labels(label_counts(gold), title="Gold spans"),
     )
@@ -127,14 +115,12 @@ def _read_arrival(path: Path, labels: LabelMap) -> Iterator[Annotated | Fault]:
         yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
 
 
-def _some_notes(notes: Sequence[Note]) -> Verdict:
-    return Verdict(
-        "some_notes",
-        passed=bool(notes),
-        blocking=True,
-        counts={"notes": len(notes)},
-        description="A batch without a note is a mistake somewhere before.",
+def _readable(kept: int, withheld: int, limit: float) -> Verdict:
+    verdict = within_share(
+        "readable", "What could not be read goes to quarantine.", part=withheld, whole=kept + withheld, limit=limit
     )
+    # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before.
+    return replace(verdict, passed=verdict.passed and kept > 0)
 
 
 def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:

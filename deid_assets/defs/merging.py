@@ -10,13 +10,14 @@ from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.score import Counts, Evaluation, Scheme, evaluate_corpus
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
-from deid_assets.defs.audit import Check, Draft, checks_of
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import label_counts, show_labels, show_scores
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.policies import load_policy
-from deid_assets.quality import Verdict, contracts, expectations, frames
+from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
 from deid_resources.corpus import Corpus
@@ -26,8 +27,7 @@ MASK = "tag"
 """Policy that masks known spans for the second look: its tags are never found again."""
 
 CHECKS = (
-    *checks_of(contracts.span_sets()),
-    *checks_of(contracts.merged(sources=())),
+    *span_checks(disjoint=True),
     Check("recall_floor", "Against gold, where the batch has it, recall is not below the configured floors."),
 )
 
@@ -59,8 +59,7 @@ def make_merged_spans(batch: str, corpus: Corpus) -> Draft:
             for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.line_up))
         ],
         verdicts=[
-            *expectations.run(contracts.span_sets(), frames.span_sets_frame(notes, merged)),
-            *expectations.run(contracts.merged(sources=settings.line_up), frames.spans_frame(notes, merged)),
+            *judge_spans(notes, merged, sources=settings.line_up, disjoint=True),
             recall_gate(scores, settings.gates),
         ],
         counts={"annotated_notes": len(merged), "failed": len(failed), "spans": span_table.num_rows},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -48,3 +48,18 @@ def within_share(name: str, description: str, *, part: int, whole: int, limit: f
         counts={"part": part, "whole": whole, "share": round(share, 4), "limit": limit},
         description=description,
     )
+
+
+def folded(name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]) -> list[Verdict]:
+    """Return the verdicts named in ``apart``, and one in place of all others, which passes if each of them does.
+
+    Its counts are ``checks``, and under the name of each that failed the rows that broke it, or 1 where nothing
+    was counted. A page with a handful of checks is read; one with a dozen that never fail is not.
+    """
+    given = list(verdicts)
+    others = [verdict for verdict in given if verdict.name not in apart]
+    bad = {verdict.name: verdict.counts.get("bad", 1) for verdict in others if not verdict.passed}
+    together = Verdict(
+        name, passed=not bad, blocking=True, counts={"checks": len(others), **bad}, description=description
+    )
+    return [*(verdict for verdict in given if verdict.name in apart), together]
