@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deid_assets.core.phi import Phi
+from deid_rules.ages import with_years
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
@@ -112,7 +113,7 @@ class Rulebook:
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)
         found += propagate([c for c in found if c.label is Phi.NAME], view, self._grammar)
-        return arbitrate(found, view.text)
+        return [with_years(candidate, view.text) for candidate in arbitrate(found, view.text)]
 
 
 def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
