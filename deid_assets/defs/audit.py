@@ -140,6 +140,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
     failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
     if failed:
+        yield from results
         reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
         raise dg.Failure(
             description=f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}",
