@@ -1,5 +1,6 @@
 """raw_notes and gold_annotations: what arrived, read strictly; what cannot be read is set apart, not lost."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from deid_assets.defs.landing import batch_sources
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.quality import Verdict, within_share
+from deid_assets.quality.contracts import LANGUAGES
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
 from deid_resources.corpus import Corpus
@@ -47,7 +49,7 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
         elif not found.note.text.strip():
             failed.append(Failed(found.note.note_id, RAW_NOTES, "blank-text"))
         else:
-            notes.append(found.note)
+            notes.append(with_language_code(found.note))
     settings = corpus.settings
     return Draft(
         tables={"notes": notes_to_table(notes), "failed": failed_to_table(failed), "faults": _faults(faults)},
@@ -70,6 +72,17 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
         },
         publish=lambda _: record_notes(corpus, batch, notes),
     )
+
+
+def with_language_code(note: Note) -> Note:
+    """Return the note with an ISO 639-1 code for its language, or with none.
+
+    The field may hold anything, and what it holds is shown, catalogued and released.
+    """
+    if note.lang is None:
+        return note
+    code = re.split(r"[-_]", note.lang, maxsplit=1)[0].lower()
+    return replace(note, lang=code if code in LANGUAGES else None)
 
 
 def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:

@@ -47,7 +47,7 @@ def through_print():
         through_a_buffer,
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_nothing_is_heard_meanwhile(capfd, speak):
     sys.stdout.write("before ")
     with silenced():

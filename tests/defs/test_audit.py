@@ -1,0 +1,150 @@
+"""What an audited asset stores and shows, tried with bodies of a few lines."""
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from deid_assets.core.errors import InputError, ProvenanceError
+from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.quality import Verdict
+from deid_resources.corpus import CorpusResource
+
+BATCH = "b-0"
+SCHEMA = pa.schema([pa.field("rows", pa.int64())])
+TABLE = pa.table({"rows": [1, 2, 3]}, schema=SCHEMA)
+PLAN = Plan(
+    key="quarantine",
+    checks=[Check("gate", "Must hold."), Check("hint", "Should hold.", blocking=False)],
+    deps=[],
+    code_version="1",
+    group="tests",
+    description="For tests.",
+    kinds={"parquet"},
+    schema=SCHEMA,
+)
+
+
+def verdicts(**passed):
+    return [Verdict(name, ok, name == "gate", {"bad": int(not ok)}, name) for name, ok in passed.items()]
+
+
+@pytest.fixture
+def run(installation):
+    """Make the asset with a body, and return Dagster's result."""
+    installation.instance.add_dynamic_partitions("batches", [BATCH])
+
+    def make(body):
+        return dg.materialize(
+            [audited_asset(body, PLAN)],
+            partition_key=BATCH,
+            instance=installation.instance,
+            resources={"corpus": CorpusResource()},
+            raise_on_error=False,
+        )
+
+    return make
+
+
+def stored(installation):
+    return installation.corpus().files.find("quarantine", BATCH)
+
+
+def drafted(found, *, publish=None):
+    return lambda _batch, _corpus: Draft({"rows": TABLE}, [], found, counts={"notes": 3}, publish=publish)
+
+
+@pytest.mark.parametrize(
+    ("found", "is_stored"),
+    [
+        (verdicts(gate=True, hint=True), True),
+        (verdicts(gate=True, hint=False), True),
+        (verdicts(gate=False, hint=True), False),
+        (verdicts(hint=True), False),
+        (verdicts(gate=True), True),
+        ([], False),
+    ],
+    ids=[
+        "all pass",
+        "a warning",
+        "a failure",
+        "no answer from the gate",
+        "no answer from the hint",
+        "no answer at all",
+    ],
+)
+def test_only_what_passes_its_blocking_checks_is_stored(installation, run, found, is_stored):
+    published = []
+
+    result = run(drafted(found, publish=published.append))
+
+    assert result.success == is_stored
+    assert (stored(installation) is not None, len(published)) == (is_stored, is_stored)
+    assert len(result.get_asset_materialization_events()) == is_stored
+    given = {verdict.name: verdict.passed for verdict in found}
+    rows = {row.check_name: row.passed for row in result.get_asset_check_evaluations()}
+    assert rows == {"gate": given.get("gate", False), "hint": given.get("hint", False)}
+
+
+def test_the_receipt_keeps_verdicts_and_counts_and_is_the_data_version(installation, run):
+    result = run(drafted(verdicts(gate=True, hint=False)))
+
+    receipt = stored(installation)
+    assert receipt.verdicts["hint"] == {"passed": False, "blocking": False, "counts": {"bad": 1}}
+    assert receipt.counts == {"notes": 3}
+    (event,) = result.get_asset_materialization_events()
+    assert event.step_materialization_data.materialization.tags["dagster/data_version"] == receipt.digest
+    assert event.step_materialization_data.materialization.metadata["dagster/row_count"].value == 3
+
+
+def test_what_failed_leaves_the_former_version_in_place(installation, run):
+    run(drafted(verdicts(gate=True, hint=True)))
+    before = stored(installation)
+
+    run(drafted(verdicts(gate=False, hint=True)))
+
+    assert stored(installation) == before
+
+
+def chained(text):
+    try:
+        raise LookupError(text)  # noqa: TRY301 - the chain is what this is about
+    except LookupError as error:
+        raise RuntimeError(text) from error
+
+
+def raising(error):
+    def body(text):
+        raise error(text)
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (raising(LookupError), "LookupError; nothing was stored"),
+        (raising(MemoryError), "MemoryError; nothing was stored"),
+        (chained, "RuntimeError; nothing was stored"),
+    ],
+)
+def test_of_a_foreign_error_only_the_class_is_shown(installation, run, body, shown):
+    result = run(lambda _batch, _corpus: body("Zedmarlow"))
+
+    assert f"quarantine, batch {BATCH}: {shown}" in installation.failures(result)["quarantine"]
+    records = installation.instance.get_records_for_run(result.run_id).records
+    assert not [record for record in records if "Zedmarlow" in record.event_log_entry.to_json()]
+
+
+@pytest.mark.parametrize("error", [InputError, ProvenanceError])
+def test_our_own_errors_are_shown_as_they_are_for_they_hold_no_text(installation, run, error):
+    result = run(lambda _batch, _corpus: raising(error)("note 'n-1': mend it"))
+
+    shown = installation.failures(result)["quarantine"]
+    assert shown == f"quarantine, batch {BATCH}: {error.__name__}: note 'n-1': mend it"
+
+
+def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(installation, run):
+    result = run(drafted(verdicts(gate=True, hint=True), publish=lambda _: chained("disk full")))
+
+    assert not result.success
+    assert result.get_asset_materialization_events() == []
