@@ -18,10 +18,6 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 
 OPTIONAL = {
-    "torch": "training and PyTorch taggers: pip install torch",
-    "transformers": "BERT taggers: pip install transformers",
-    "flair": "Bi-LSTM-CRF taggers: pip install flair",
-    "onnxruntime": "exported taggers: pip install onnxruntime-gpu (Linux x86-64) or onnxruntime",
     "psycopg": "PostgreSQL: pip install 'deid-assets[postgresql]'",
 }
 REQUIRED = ("dagster", "dagster-webserver", "great-expectations", "sqlmodel", "pyarrow", "pandas")
