@@ -27,8 +27,8 @@ STRICT_RECALL = {
     "NOMBRE_SUJETO_ASISTENCIA": 0.97,
     "FECHAS": 0.96,
     "EDAD_SUJETO_ASISTENCIA": 0.96,
-    "TERRITORIO": 0.93,
-    "CALLE": 0.87,
+    "TERRITORIO": 0.94,
+    "CALLE": 0.89,
     "PAIS": 0.97,
     "CORREO_ELECTRONICO": 0.97,
     "ID_ASEGURAMIENTO": 0.97,
@@ -56,7 +56,7 @@ def test_spanish_cases_with_planted_identifiers_reach_the_bars() -> None:
         scope=MEDDOCAN.categories,
         lengths={note.note_id: len(note.text) for note in notes},
     )
-    assert (scores.micro(Scheme.STRICT).f1 or 0.0) >= 0.93
+    assert (scores.micro(Scheme.STRICT).f1 or 0.0) >= 0.94
     assert (scores.micro(Scheme.CHARACTERS).recall or 0.0) >= 0.95
     for label, bar in STRICT_RECALL.items():
         assert (scores.counts(label, Scheme.STRICT).recall or 0.0) >= bar, label
