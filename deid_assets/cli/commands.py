@@ -106,7 +106,9 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     inputs = [notes, *filter(None, [spans]), *filter(Path.is_file, [Path(policy)])]
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    finder = choose_finder(spans, Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs))
+    finder = choose_finder(
+        spans, Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs), policy=redaction.policy
+    )
     withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
     def redacted() -> Iterator[Annotated]:

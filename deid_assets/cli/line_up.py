@@ -17,6 +17,7 @@ from deid_assets.core.detector import Detector, Failed
 from deid_assets.core.detector import detect as run_detector
 from deid_assets.core.errors import ConfigError, DeidError, DetectorError
 from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import POLICIES, LineUp, resolve
 from deid_assets.core.span import SpanSet
 
@@ -30,12 +31,14 @@ class Named:
         options: ``NAME.KEY=VALUE``, the value as in TOML; a bare word is a string.
         resolve_by: Overlap policy, or ``None`` to keep every opinion.
         jobs: Processes, at least 1; each loads the detectors.
+        yielding: Categories that never name a range which has another one too; see ``LineUp``.
     """
 
     specs: Sequence[str]
     options: Sequence[str]
     resolve_by: str | None
     jobs: int = 1
+    yielding: frozenset[Phi] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Detection:
     def opinions(self, notes: Sequence[Note]) -> Iterator[SpanSet | Failed]:
         """Yield the spans of all detectors on each note, or the first failure of one."""
         runs = [run_detector(detector, notes) for detector in self.detectors]
-        line_up = LineUp([detector.name for detector in self.detectors])
+        line_up = LineUp([detector.name for detector in self.detectors], yielding=self.named.yielding)
         for note, outcomes in zip(notes, zip(*runs, strict=True), strict=True):
             failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
             yield failed or self._merged(note, [found for found in outcomes if isinstance(found, SpanSet)], line_up)

@@ -14,6 +14,7 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, DeidError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
 from deid_assets.core.pipeline import redact_all
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import LineUp, resolve
@@ -82,15 +83,24 @@ class Finder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSpans:
-    """Spans from a file; opinions that overlap are united, with the label of the source first by name."""
+    """Spans from a file; opinions that overlap are united, with the label of the source first by name.
+
+    Args:
+        file: Where they are.
+        yielding: Categories that never name a range which has another one too; see ``LineUp``.
+    """
 
     file: SpansFile
+    yielding: frozenset[Phi]
 
     def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
         """Yield each chunk with its spans; a note that the file does not know has none."""
         for chunk in chunks:
             taken = ((note, self.file.take(note.note_id)) for note in chunk)
-            yield chunk, {note.note_id: _united(note, spans) for note, spans in taken if spans is not None}
+            yield (
+                chunk,
+                {note.note_id: _united(note, spans, self.yielding) for note, spans in taken if spans is not None},
+            )
 
     def left_over(self) -> int:
         """Return how many notes of the file were not asked for, after reading it to its end."""
@@ -109,7 +119,9 @@ class DetectedSpans:
             yield (
                 chunk,
                 {
-                    note.note_id: outcome if isinstance(outcome, Failed) else _united(note, outcome)
+                    note.note_id: outcome
+                    if isinstance(outcome, Failed)
+                    else _united(note, outcome, self.detection.named.yielding)
                     for note, outcome in zip(chunk, outcomes, strict=True)
                 },
             )
@@ -119,8 +131,10 @@ class DetectedSpans:
         return 0
 
 
-def choose_finder(spans: Path | None, named: Named) -> Finder:
+def choose_finder(spans: Path | None, named: Named, *, policy: Policy) -> Finder:
     """Return where spans come from: a file, or detectors.
+
+    Where spans overlap, a category that the policy may leave in the text gives way to any other.
 
     Raises:
         ConfigError: Neither is given, or both, or detectors' options beside a file.
@@ -128,20 +142,22 @@ def choose_finder(spans: Path | None, named: Named) -> Finder:
     if (spans is None) is (not named.specs):
         raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
     if spans is None:
-        return DetectedSpans(Detection.load(replace(named, resolve_by=named.resolve_by or "union")))
+        return DetectedSpans(
+            Detection.load(replace(named, resolve_by=named.resolve_by or "union", yielding=policy.may_leave))
+        )
     if named != Named((), (), None):
         raise ConfigError(
             "--option, --resolve and --jobs go with --detector; spans files are resolved by deid detect --resolve"
         )
-    return StoredSpans(SpansFile(spans))
+    return StoredSpans(SpansFile(spans), policy.may_leave)
 
 
-def _united(note: Note, spans: SpanSet) -> DisjointSpans | Failed:
+def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
     if isinstance(spans, DisjointSpans):
         return spans
     sources = sorted({span.source for span in spans}) or ["none"]
     try:
-        return resolve(note, [spans], line_up=LineUp(sources))
+        return resolve(note, [spans], line_up=LineUp(sources, yielding=yielding))
     except DeidError as error:  # the spans are of another text
         return Failed(note.note_id, "redact", type(error).__name__)
 

@@ -66,6 +66,11 @@ class Policy:
         if both := self.keep & self.actions.keys():
             raise PolicyError(f"policy {self.name!r}: {', '.join(sorted(both))} both kept and replaced; choose one")
 
+    @property
+    def may_leave(self) -> frozenset[Phi]:
+        """Categories of which a value may stand in the redacted text: kept ones, and those judged by their value."""
+        return self.keep | {label for label in Phi if getattr(self.action(label), "may_keep", False)}
+
     def action(self, label: Phi) -> Replacer | None:
         """The replacer of a category, or ``None`` where it is kept."""
         return None if label in self.keep else self.actions.get(label, self.default)

@@ -22,6 +22,8 @@ class LineUp:
     Args:
         sources: Detector names, in order of priority.
         weights: Trust in a detector for the ``score_weighted`` policy; 1 where not given.
+        yielding: Categories that a redaction policy may leave in the text (``Policy.may_leave``). They never name a
+            range that also has another category in it: what one detector takes for a country may be a surname.
 
     Raises:
         ConfigError: No detector, one named twice, or a weight that is not positive.
@@ -29,6 +31,7 @@ class LineUp:
 
     sources: Sequence[str]
     weights: Mapping[str, float] = field(default_factory=dict)
+    yielding: frozenset[Phi] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources):
@@ -43,6 +46,10 @@ class LineUp:
         order = self.sources.index(span.source) if span.source in self.sources else len(self.sources)
         return (order, span.start - span.end, -span.score, span.start)
 
+    def yields(self, span: Span) -> bool:
+        """Whether the span's category gives way to any other."""
+        return span.label in self.yielding
+
     def weight(self, source: str) -> float:
         """Trust in a detector."""
         return self.weights.get(source, 1.0)
@@ -52,10 +59,10 @@ def resolve(note: Note, opinions: Iterable[SpanSet], *, policy: str = "union", l
     """Return disjoint spans for a note from the opinions of its line-up.
 
     The policies are ``union`` (every character that any detector marked; an overlapping cluster becomes one
-    span with the label of its highest-priority member), ``priority`` (whole spans, higher priority first, what
-    overlaps them is dropped), ``majority`` (characters marked by more than half of the line-up),
-    ``intersection`` (characters marked by all) and ``score_weighted`` (characters whose weighted mean score
-    over the line-up is at least 0.5).
+    span with the label of its highest-priority member, which is one that does not yield where there is one),
+    ``priority`` (whole spans, higher priority first, what overlaps them is dropped), ``majority`` (characters marked
+    by more than half of the line-up), ``intersection`` (characters marked by all) and ``score_weighted`` (characters
+    whose weighted mean score over the line-up is at least 0.5).
 
     Raises:
         ConfigError: Unknown policy.
@@ -81,7 +88,9 @@ def _union(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
 
 
 def _lead(cluster: Sequence[Span], line_up: LineUp) -> Span:
-    leader = cluster[0] if len(cluster) == 1 else min(cluster, key=line_up.rank)
+    leader = (
+        cluster[0] if len(cluster) == 1 else min(cluster, key=lambda span: (line_up.yields(span), line_up.rank(span)))
+    )
     return replace(leader, start=cluster[0].start, end=max(span.end for span in cluster))
 
 
@@ -104,7 +113,9 @@ def _voted(accept: Callable[[Mapping[str, float], LineUp], bool]) -> Callable[[S
             for span in over:
                 scores[span.source] = max(span.score, scores.get(span.source, 0.0))
             if accept(scores, line_up):
-                leader = min(over, key=lambda span: (-_votes(over, span.label), line_up.rank(span)))
+                leader = min(
+                    over, key=lambda span: (line_up.yields(span), -_votes(over, span.label), line_up.rank(span))
+                )
                 stretches.append(replace(leader, start=start, end=end))
         return _joined(stretches)
 

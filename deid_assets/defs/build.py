@@ -1,5 +1,6 @@
 """The asset graph of one installation: a fixed trunk, and a family of assets for each installed detector."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -7,6 +8,7 @@ import dagster as dg
 
 import deid_assets
 from deid_assets.config import Settings
+from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring
 from deid_assets.defs.audit import OWNERS, Plan, audited_asset
@@ -45,7 +47,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     return dg.Definitions(
         assets=[
             landing,
-            *trunk(settings, load_policy(settings.release_policy), usable),
+            *trunk(settings, policies, usable),
             *(redacted_notes(settings, policy) for policy in policies),
             *(asset for name in usable for asset in detector_family(settings, plugins[name])),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
@@ -119,9 +121,14 @@ def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
     )
 
 
-def trunk(settings: Settings, policy: Policy, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
+def trunk(settings: Settings, policies: Sequence[Policy], detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
     """Return the assets that every installation has."""
-    return [*intake(settings), *redaction_start(settings), *release_end(policy, detectors), *leaderboard(detectors)]
+    return [
+        *intake(settings),
+        *redaction_start(settings, policies),
+        *release_end(load_policy(settings.release_policy), detectors),
+        *leaderboard(detectors),
+    ]
 
 
 def intake(settings: Settings) -> list[dg.AssetsDefinition]:
@@ -157,17 +164,19 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
     ]
 
 
-def redaction_start(settings: Settings) -> list[dg.AssetsDefinition]:
+def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.AssetsDefinition]:
     """Return the line-up's spans in one."""
+    yielding = frozenset[Phi]().union(*(policy.may_leave for policy in policies))
     line_up = [f"spans/{name}" for name in settings.line_up]
     return [
         audited_asset(
-            merging.make_merged_spans,
+            partial(merging.make_merged_spans, yielding=yielding),
             Plan(
                 key=merging.MERGED,
                 checks=merging.CHECKS,
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *line_up],
-                code_version=f"{VERSION}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}",
+                code_version=f"{VERSION}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}"
+                f"+{digest_of(yielding)}",
                 group="redaction",
                 description=f"Spans of the line-up ({', '.join(settings.line_up)}) resolved by `{settings.resolve}`, "
                 "then swept once more over the masked text.",
@@ -245,6 +254,11 @@ def leaderboard(detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
             ),
         ),
     ]
+
+
+def digest_of(labels: frozenset[Phi]) -> str:
+    """Return a short digest of categories, for code versions."""
+    return hashlib.sha256(" ".join(sorted(labels)).encode()).hexdigest()[:12]
 
 
 def unusable(name: str, fault: str) -> dg.AssetSpec:

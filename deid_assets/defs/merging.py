@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
-from deid_assets.core.phi import profile
+from deid_assets.core.phi import Phi, profile
 from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.score import Counts, Evaluation, Scheme, evaluate_corpus
-from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.detection import read_notes_of, read_outcomes
@@ -32,12 +32,18 @@ CHECKS = (
 )
 
 
-def make_merged_spans(batch: str, corpus: Corpus) -> Draft:
-    """Resolve the line-up's spans, add what a second look finds, and compare with gold where there is any."""
+def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -> Draft:
+    """Resolve the line-up's spans, add what a second look finds, and compare with gold where there is any.
+
+    Args:
+        batch: Partition.
+        corpus: The installation.
+        yielding: Categories that one of the redaction policies may leave in the text; see ``LineUp``.
+    """
     settings = corpus.settings
     notes = read_notes_of(batch, corpus)
     opinions = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in settings.line_up}
-    outcomes = merge(notes, opinions, corpus)
+    outcomes = merge(notes, opinions, corpus, yielding=yielding)
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
@@ -70,37 +76,34 @@ def make_merged_spans(batch: str, corpus: Corpus) -> Draft:
 
 
 def merge(
-    notes: Sequence[Note], opinions: Mapping[str, Mapping[str, Outcome]], corpus: Corpus
+    notes: Sequence[Note],
+    opinions: Mapping[str, Mapping[str, Outcome]],
+    corpus: Corpus,
+    *,
+    yielding: frozenset[Phi],
 ) -> list[DisjointSpans | Failed]:
     """Return the line-up's resolved and swept outcome for each note, in order."""
     settings = corpus.settings
-    line_up = LineUp(settings.line_up)
+    line_up = LineUp(settings.line_up, yielding=yielding)
     first = {found.note_id: found for found in resolve_all(notes, opinions, policy=settings.resolve, line_up=line_up)}
     resolved = {note_id: found for note_id, found in first.items() if isinstance(found, DisjointSpans)}
     swept = sweep(
         [note for note in notes if note.note_id in resolved],
         resolved,
-        lambda masked: line_up_outcomes(masked, corpus, stage=MERGED),
+        lambda masked: line_up_outcomes(masked, corpus, stage=MERGED, yielding=yielding),
         load_policy(MASK),
         key=corpus.key,
     )
     return [swept.get(note.note_id, first[note.note_id]) for note in notes]
 
 
-def line_up_outcomes(notes: Sequence[Note], corpus: Corpus, *, stage: str) -> list[Outcome]:
-    """Run the line-up on notes: every member's spans of a note together, or its first failure."""
-    runs = [corpus.detectors.detect(name, notes, stage=stage) for name in corpus.settings.line_up]
-    return [_together(outcomes) for outcomes in zip(*runs, strict=True)]
-
-
-def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    spans: list[Span] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Failed):
-            return outcome
-        spans += outcome.spans
-        last = outcome
-    return SpanSet(last.note_id, last.digest, tuple(spans))
+def line_up_outcomes(
+    notes: Sequence[Note], corpus: Corpus, *, stage: str, yielding: frozenset[Phi]
+) -> list[DisjointSpans | Failed]:
+    """Run the line-up on notes now and resolve its spans, or give a note's first failure."""
+    settings = corpus.settings
+    opinions = {name: by_note(corpus.detectors.detect(name, notes, stage=stage)) for name in settings.line_up}
+    return resolve_all(notes, opinions, policy=settings.resolve, line_up=LineUp(settings.line_up, yielding=yielding))
 
 
 def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:

@@ -55,7 +55,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     """Redact a batch under one policy and withhold every note in which something is left."""
     stage = f"redacted_notes/{policy.name}"
     notes = read_notes_of(batch, corpus)
-    known, withheld = _known_spans(notes, batch, corpus)
+    known, withheld = _known_spans(notes, batch, corpus, policy)
     ready = [note for note in notes if note.note_id in known]
     outcomes = redact_all(ready, known, policy, key=corpus.key, stage=stage)
     pairs = [(note, found) for note, found in zip(ready, outcomes, strict=True) if isinstance(found, Redacted)]
@@ -107,8 +107,13 @@ def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
     )
 
 
-def _known_spans(notes: Sequence[Note], batch: str, corpus: Corpus) -> tuple[dict[str, DisjointSpans], list[Failed]]:
-    """Return what must be replaced in each note, people's annotations included, and the notes withheld before."""
+def _known_spans(
+    notes: Sequence[Note], batch: str, corpus: Corpus, policy: Policy
+) -> tuple[dict[str, DisjointSpans], list[Failed]]:
+    """Return what must be replaced in each note, people's annotations included, and the notes withheld before.
+
+    What people marked as a name is one, also where a detector takes it for a category that the policy may leave.
+    """
     settings = corpus.settings
     gold = read_gold(batch, corpus) if settings.redact_gold else {}
     outcomes = read_outcomes(MERGED, batch, corpus)
@@ -121,7 +126,7 @@ def _known_spans(notes: Sequence[Note], batch: str, corpus: Corpus) -> tuple[dic
             continue
         opinions = [merged, gold[note.note_id]] if note.note_id in gold else [merged]
         sources = dict.fromkeys(span.source for opinion in opinions for span in opinion) or {MERGED: None}
-        known[note.note_id] = resolve(note, opinions, line_up=LineUp(tuple(sources)))
+        known[note.note_id] = resolve(note, opinions, line_up=LineUp(tuple(sources), yielding=policy.may_leave))
     return known, withheld
 
 
@@ -145,7 +150,8 @@ def residual_by_note(
     """Return, per note, how often the line-up hits text that was kept of the original."""
     again = [Note(note.note_id, found.text, note.patient_id, note.lang) for note, found in pairs]
     hits: dict[str, int | Failed] = {}
-    for (note, found), outcome in zip(pairs, line_up_outcomes(again, corpus, stage=stage), strict=True):
+    outcomes = line_up_outcomes(again, corpus, stage=stage, yielding=policy.keep)
+    for (note, found), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, Failed):
             hits[note.note_id] = outcome
             continue

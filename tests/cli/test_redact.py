@@ -145,3 +145,17 @@ def test_a_folder_may_have_the_name_of_a_policy(deid, notes):
 
     assert ran.code == 0, ran.err
     assert Path("tag/c.txt").read_bytes() == TAGGED[2].encode()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(deid, notes, redacted, at_once):
+    """Both detectors mark ``Zyxwick``, the first as a date."""
+    Path("mine.toml").write_text('name = "mine"\nkeep = ["DATE"]\n')
+    line_up = ("--detector", "xdates", "--detector", "xnames")
+    if not at_once:
+        deid("detect", notes, *line_up, "--out", "spans.jsonl")
+        line_up = ("--spans", "spans.jsonl")
+    deid("redact", notes, *line_up, "--policy", "mine.toml", "--out", "out.jsonl")
+
+    assert redacted()[2] == "Seen by [NAME].\r\nThen [NAME] left."
+    assert redacted()[0] == "[NAME] came on 1999-12-31 with rheumatoid pain."

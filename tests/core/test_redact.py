@@ -135,3 +135,19 @@ def test_negative_offsets_are_refused():
 
     with pytest.raises(OffsetError):
         redact(note, disjoint(note, spans), TAGS, key=KEY).to_original(-1)
+
+
+def test_a_policy_may_leave_what_it_keeps_and_what_it_judges_by_its_value():
+    class Judge:
+        may_keep = True
+
+        def __call__(self, text, span, context):
+            return text
+
+    def hide(text, span, context):
+        return "[X]"
+
+    policy = Policy("p", hide, {Phi.AGE: Judge(), Phi.NAME: hide}, frozenset({Phi.SEX}))
+
+    assert policy.may_leave == {Phi.AGE, Phi.SEX}
+    assert Policy("p", Judge(), {Phi.NAME: hide}).may_leave == set(Phi) - {Phi.NAME}

@@ -105,3 +105,18 @@ def test_votes_equal_a_count_character_by_character(spans):
 
     assert covered(majority) == {at for at, voters in enumerate(votes) if len(voters) >= 2}
     assert covered(every) == {at for at, voters in enumerate(votes) if len(voters) == 3}
+
+
+@pytest.mark.parametrize("policy", ["union", "majority", "score_weighted"])
+def test_a_category_that_may_stay_in_the_text_never_names_a_range_that_has_another(policy):
+    yielding = LineUp(("a", "b", "c"), yielding=frozenset({Phi.COUNTRY}))
+    jordan = opinions(span(0, 6, "a", Phi.COUNTRY), span(0, 6, "b", Phi.COUNTRY), span(0, 6, "c", Phi.NAME))
+
+    assert ranges(resolve(NOTE, jordan, policy=policy, line_up=yielding)) == [(0, 6, "NAME")]
+    assert ranges(resolve(NOTE, jordan, policy=policy, line_up=LINE_UP)) == [(0, 6, "COUNTRY")]
+
+
+def test_a_category_that_may_stay_in_the_text_names_what_it_has_alone():
+    yielding = LineUp(("a",), yielding=frozenset({Phi.COUNTRY}))
+
+    assert ranges(resolve(NOTE, opinions(span(0, 6, label=Phi.COUNTRY)), line_up=yielding)) == [(0, 6, "COUNTRY")]

@@ -172,7 +172,7 @@ def test_text_in_a_field_for_codes_stays_in_the_restricted_zone(installation, no
     batch = installation.receive(records)
     result = installation.run(batch)
 
-    said = repr([event for event in result.all_events])
+    said = repr(list(result.all_events))
     assert "Quillfeather" not in said
     for path in installation.home.rglob("*"):
         if path.is_file() and "restricted" not in path.parts:
