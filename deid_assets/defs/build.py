@@ -267,7 +267,7 @@ def unusable(name: str, fault: str) -> dg.AssetSpec:
     Nothing makes its spans, so what needs them stops with an error that names them.
     """
     return dg.AssetSpec(
-        dg.AssetKey(["spans", name.lower().replace("-", "_")]),
+        dg.AssetKey(["spans", name]),
         group_name="unusable_detectors",
         owners=OWNERS,
         description=f"Not usable: {fault}.",
