@@ -7,6 +7,10 @@ from deid_rules.view import View
 
 MAX_NAME_WORDS = 5
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
+MAX_FAMILY_WORDS, MAX_GIVEN_WORDS = 4, 4
+_FAMILY_GAPS = frozenset((" ", "\u00a0", ". "))
+_COMMAS = frozenset((", ", ",", ",\u00a0"))
+_GIVEN_GAPS = frozenset((" ", "\u00a0", ". ", "."))
 _INITIAL_GAPS = frozenset((". ", ".", ".\u00a0", " ", ".-", "-"))
 ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
 
@@ -16,9 +20,10 @@ def is_initial(word: str) -> bool:
     return len(word) == 1 and word.isupper()
 
 
-def pointed(view: View, index: int) -> bool:
-    """Whether a word of the text is a capital with a point, ``J.``."""
-    return is_initial(view.words[index]) and view.gaps[index + 1].startswith(".")
+def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
+    """Whether a word of the text is a capital with a point, ``J.``; with ``any_case``, any letter."""
+    word = view.words[index]
+    return (is_initial(word) or (any_case and len(word) == 1)) and view.gaps[index + 1].startswith(".")
 
 
 def middle_initial(view: View, index: int) -> bool:
@@ -45,35 +50,135 @@ class NameGrammar:
         self.lexicon = lexicon
         self.kind = lexicon.kind
 
-    def name_at(self, view: View, offset: int, *, any_case: bool = False) -> tuple[int, int] | None:
-        """Return the name that begins at ``offset``; with ``any_case`` it may be in lower case, or inverted by a comma."""
-        words, gaps = view.words, view.gaps
+    def name_at(
+        self, view: View, offset: int, *, any_case: bool = False, inverted: bool = False, titled: bool = False
+    ) -> tuple[int, int] | None:
+        """Return the name that begins at ``offset``.
+
+        Args:
+            view: The text.
+            offset: Where a word begins.
+            any_case: The name may be in lower case.
+            inverted: The family name may come first, with a comma.
+            titled: A title stands before it, so that a word of ordinary vocabulary will do where it has a capital.
+        """
+        words = view.words
         first = view.word_from(offset)
         if first >= len(words) or view.starts[first] != offset:
             return None
-        if not (pointed(view, first) or self._may_begin(words[first], any_case=any_case)):
+        if inverted and (last := self.inverted_end(view, first, any_case=any_case)) is not None:
+            return view.starts[first], self.name_end(view, last)
+        begins = pointed(view, first, any_case=any_case) or self._may_begin(words[first], any_case=any_case)
+        if not begins and not (titled and self._may_bear_title(view, first)):
             return None
-        last, index = first, first + 1
+        last = self._end(view, first, any_case=any_case)
+        if last == first and not any_case and not words[first][0].isupper():
+            return None
+        return view.starts[first], self.name_end(view, last)
+
+    def _end(self, view: View, first: int, *, any_case: bool) -> int:
+        """Index of the last word of the name that begins with ``words[first]``."""
+        words, last, index = view.words, first, first + 1
         while index < len(words) and index - first < MAX_NAME_WORDS:
-            gap, word = gaps[index], words[index]
-            if gap == ", " and any_case and last == first and self._given(word):
-                last, index = index, index + 1
-                continue
-            if not self._joins(words[index - 1], gap):
+            if not (self._joins(words[index - 1], view.gaps[index]) or self._wraps(view, first, index)):
                 break
             if self._leads(view, index):
                 index += 1
                 continue
             if not (
-                pointed(view, index)
+                pointed(view, index, any_case=any_case)
                 or middle_initial(view, index)
-                or self._may_follow(words[index - 1], word, any_case=any_case)
+                or self._may_follow(words[index - 1], words[index], any_case=any_case)
             ):
                 break
             last, index = index, index + 1
-        if last == first and not any_case and not words[first][0].isupper():
+        return last
+
+    def _wraps(self, view: View, first: int, index: int) -> bool:
+        """Whether a given name ends a full line and a family name begins the next."""
+        kind = self.kind(view.words[index])
+        return (
+            bool(self.kind(view.words[first]) & Kind.FIRST)
+            and view.words[index][0].isupper()
+            and not kind & (Kind.STOP | Kind.COMMON)
+            and view.wrapped(index)
+        )
+
+    def _may_bear_title(self, view: View, index: int) -> bool:
+        """Whether a capitalised word of ordinary vocabulary may be a family name after a title, ``Dr. Head``."""
+        word, following = view.words[index], view.words[index + 1 : index + 2]
+        ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
+        return word[0].isupper() and word[1:].islower() and not self.kind(word) & Kind.STOP and ends
+
+    def inverted_end(self, view: View, first: int, *, any_case: bool = False) -> int | None:
+        """Return the index of the last word of ``Lee, Anna M.`` where ``words[first]`` is its family name."""
+        words, gaps = view.words, view.gaps
+        comma = first + 1
+        while comma < len(words) and gaps[comma] in _FAMILY_GAPS and comma - first < MAX_FAMILY_WORDS:
+            if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
+                return None
+            comma += 1
+        if comma >= len(words) or gaps[comma] not in _COMMAS or not self._may_be_family(view, first, any_case=any_case):
             return None
-        return view.starts[first], self.name_end(view, last)
+        if not self._given(view, comma, words[comma - 1], any_case=any_case):
+            return None
+        last, index = comma, comma + 1
+        while index < len(words) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
+            if not (self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)):
+                break
+            last, index = index, index + 1
+        numbered = len(words[comma]) == 1 and gaps[last + 1].strip(" .")[:1].isdigit()
+        return None if numbered else last
+
+    def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
+        word, following = view.words[index], view.words[index + 1]
+        kind = self.kind(word)
+        if kind & Kind.STOP and not kind & Kind.PARTICLE:
+            return False
+        return any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
+
+    def _given(self, view: View, index: int, family: str, *, any_case: bool) -> bool:
+        """Whether a word after the comma is a given name: by dictionary, or a word no list knows."""
+        word = view.words[index]
+        kind = self.kind(word)
+        if kind & (Kind.STOP | Kind.SUFFIX) or not (any_case or word[0].isupper()):
+            return False
+        if len(word) == 1:
+            return word.isupper() and view.gaps[index + 1][:1] in (".", "", " ", "\n", "\r")
+        if word.isupper() and not family.isupper():
+            return False
+        return bool(kind & Kind.FIRST) or not kind & (Kind.COMMON | Kind.PLACE)
+
+    @staticmethod
+    def _is_letter(view: View, index: int, any_case: bool) -> bool:
+        """Whether a word is an initial that ends there: ``M.``, ``M`` before a mark or the line's end."""
+        word = view.words[index]
+        if len(word) != 1 or not (any_case or word.isupper()):
+            return False
+        return not view.gaps[index + 1].startswith(("'", "\u2019", "-", "/"))
+
+    def _second_given(self, given: str, word: str, any_case: bool) -> bool:
+        kind = self.kind(word)
+        if kind & (Kind.STOP | Kind.SUFFIX) or len(word) == 1 or given.isupper() != word.isupper():
+            return False
+        if not word[0].isupper() and (not any_case or given[0].isupper()):
+            return False
+        return bool(kind & Kind.NAME) or not kind & (Kind.COMMON | Kind.PLACE | Kind.INSTITUTION)
+
+    def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return the name that is [start, end): inverted, or a given with a family name of which a list knows one."""
+        first = view.word_from(start)
+        found = self.name_at(view, start, inverted=True)
+        if found is None or found[1] < end - 1 or found[1] > end + 1:
+            return None
+        words = view.words[first : view.word_before(found[1]) + 1]
+        kinds = [self.kind(word) for word in words if len(word) > 1]
+        if len(words) < 2 or self.lexicon.is_phrase(words) or any(kind & Kind.INSTITUTION for kind in kinds):
+            return None
+        known = sum(bool(kind & Kind.NAME) and not kind & Kind.COMMON for kind in kinds)
+        strange = sum(not kind & Kind.COMMON for kind in kinds)
+        given = any(kind & Kind.FIRST for kind in kinds)
+        return found if known and given and strange * 2 >= len(kinds) else None
 
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
@@ -83,22 +188,41 @@ class NameGrammar:
         return not word[0].isupper() or (word.isupper() and len(word) > 1 and following[0].isupper())
 
     def name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
-        """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym."""
-        found = self.name_at(view, offset)
+        """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym's thing follows."""
+        found = self.name_at(view, offset, inverted=True)
         if found is None:
             return None
-        word = view.words[view.word_from(offset)]
+        first = view.word_from(offset)
+        word = view.words[first]
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
             return None
-        if kind & Kind.EPONYM or (len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME):
+        if kind & Kind.EPONYM and (not kind & Kind.FIRST or self.eponymous(view, first)):
             return None
+        if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
+            return found if view.text[found[0] : found[1]].count(",") else None
         return found
+
+    def eponymous(self, view: View, index: int) -> bool:
+        """Whether a word such as ``disease`` follows, with or without a possessive."""
+        at = index + 1
+        if at >= len(view.words) or view.gaps[at].strip("'\u2019 \u00a0\r\n-"):
+            return False
+        return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
+
+    def name_plain(self, view: View, offset: int) -> tuple[int, int] | None:
+        """A name as ``name_cased`` finds it, unless its first word is of ordinary vocabulary."""
+        first = view.word_from(offset)
+        if first >= len(view.words) or (self.kind(view.words[first]) & Kind.COMMON and len(view.words[first]) > 1):
+            return None
+        return self.name_cased(view, offset)
 
     def name_lower(self, view: View, offset: int) -> tuple[int, int] | None:
         """A name that may be in lower case and whose first word is no common vocabulary."""
         first = view.word_from(offset)
-        if first >= len(view.words) or self.kind(view.words[first]) & (Kind.COMMON | Kind.STOP):
+        if first >= len(view.words):
+            return None
+        if self.kind(view.words[first]) & (Kind.COMMON | Kind.STOP) and not pointed(view, first, any_case=True):
             return None
         return self.name_at(view, offset, any_case=True)
 
@@ -152,9 +276,6 @@ class NameGrammar:
         if not kind & Kind.COMMON:
             return True
         return bool(kind & Kind.NAME) and not (word.isupper() and previous.isupper() and len(word) > 1)
-
-    def _given(self, word: str) -> bool:
-        return is_initial(word) or bool(self.kind(word) & Kind.FIRST and word[0].isupper())
 
     def _joins(self, left: str, gap: str) -> bool:
         if gap in _BLANKS:

@@ -25,7 +25,10 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
-WALKS = ("name", "name_cased", "name_any", "name_lower", "name_back", "proper", "proper_plain", "proper_back")
+WALKS = (
+    "name", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_line", "name_back",
+    "proper", "proper_plain", "proper_back",
+)  # fmt: skip
 BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")

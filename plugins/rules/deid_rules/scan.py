@@ -16,7 +16,7 @@ from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
-"""From a match [start, end) of a text to the span it leads to, if any."""
+"""From a match [start, end) of a text to the span it leads to, if any; ``name_line`` is given its group ``phi``."""
 
 _BEHIND, _AHEAD = 24, 40
 _SET_BYTES = 64 << 20
@@ -103,7 +103,11 @@ class Scanner:
 
     def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
         pattern = compiled.pattern
-        start, end = view.offset(match.start(compiled.groups[0][0])), view.offset(match.end())
+        within = compiled.groups[0][0]
+        start, end = (
+            view.offset(match.start(within)),
+            view.offset(match.end(within if pattern.walk == "name_line" else 0)),
+        )
         found = self._walks[pattern.walk](view, start, end)
         if found is None:
             return
@@ -115,10 +119,13 @@ class Scanner:
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
     names, proper = NameGrammar(lexicon), ProperGrammar(lexicon)
     return {
-        "name": lambda view, _, end: names.name_at(view, end),
-        "name_any": lambda view, _, end: names.name_at(view, end, any_case=True),
+        "name": lambda view, _, end: names.name_at(view, end, titled=True),
+        "name_any": lambda view, _, end: names.name_at(view, end, any_case=True, inverted=True),
+        "name_field": lambda view, _, end: names.name_at(view, end, inverted=True),
+        "name_plain": lambda view, _, end: names.name_plain(view, end),
         "name_cased": lambda view, _, end: names.name_cased(view, end),
         "name_lower": lambda view, _, end: names.name_lower(view, end),
+        "name_line": names.name_line,
         "name_back": lambda view, start, _: names.name_before(view, start),
         "proper": proper.after,
         "proper_plain": proper.after_plain,

@@ -13,6 +13,9 @@ _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
 
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
+WRAPPED_CHARS = 55
+"""A line at least so long that ends with a word may go on in the next."""
+
 
 def words_of(text: str) -> list[str]:
     """The words of a text or phrase, as the rules cut them."""
@@ -71,6 +74,13 @@ class View:
     def touches_digit(self, start: int, end: int) -> bool:
         """Whether a digit stands right before or after a range."""
         return self.text[start - 1 : start].isdigit() or self.text[end : end + 1].isdigit()
+
+    def wrapped(self, index: int) -> bool:
+        """Whether a word begins a line only because the line before it was full."""
+        if self.gaps[index] not in ("\n", "\r\n"):
+            return False
+        end = self.stops[index - 1]
+        return end - self.text.rfind("\n", max(0, end - WRAPPED_CHARS), end) > WRAPPED_CHARS
 
     def word_from(self, offset: int) -> int:
         """Index of the first word that starts at or after an offset."""
