@@ -40,7 +40,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        batch = batch_id(hashlib.sha256(path.read_bytes()).hexdigest() for path in _files(arrival))
+        batch = batch_id(_sha256(path) for path in _files(arrival))
         target = batch_folder(settings, batch)
         if target.exists():
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
@@ -81,6 +81,16 @@ def _finish_staged(settings: Settings) -> list[str]:
             staging.rename(batch_folder(settings, batch))
             finished.append(batch)
     return finished
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(entry: Path) -> Iterator[Path]:
