@@ -88,11 +88,6 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _files(entry: Path) -> Iterator[Path]:
     return (path for path in ([entry] if entry.is_file() else sorted(entry.rglob("*"))) if path.is_file())
 
