@@ -21,6 +21,9 @@ from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
 from deid_resources.corpus import Corpus, CorpusResource
 
+LANDING = "landing"
+"""The one dependency that is no asset of ours, and so has no receipt."""
+
 OWNERS = ["team:deid-assets"]
 
 
@@ -135,7 +138,9 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
 
 def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> Iterator[Any]:
     started = datetime.now(UTC)
+    before = _receipts(plan, batch, corpus)
     draft = make(batch, corpus)
+    _check_unchanged(before, draft.sources)
     verdicts = _answers(plan.checks, draft)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
     failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
@@ -154,6 +159,25 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
     )
+
+
+def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
+    """Return ``asset@batch`` to receipt digest of what the asset reads, where it is there."""
+    found = (corpus.files.find(dep, batch) for dep in plan.deps if dep != LANDING)
+    return inputs_of(receipt for receipt in found if receipt)
+
+
+def _check_unchanged(before: Mapping[str, str], sources: Sequence[Receipt]) -> None:
+    """Check that no other run replaced an input meanwhile: the receipt would name what was not read.
+
+    Raises:
+        ProvenanceError: One was.
+    """
+    for source in sources:
+        if before.get(source.name, source.digest) != source.digest:
+            raise errors.ProvenanceError(
+                f"{source.name} was made again while it was being read; materialize this again"
+            )
 
 
 def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:

@@ -11,7 +11,7 @@ from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring
-from deid_assets.defs.audit import OWNERS, Plan, audited_asset
+from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
@@ -22,7 +22,7 @@ VERSION = deid_assets.__version__
 
 
 landing = dg.AssetSpec(
-    "landing",
+    LANDING,
     group_name="intake",
     kinds={"folder"},
     owners=OWNERS,
@@ -43,13 +43,21 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     plugins = available() if plugins is None else plugins
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [load_policy(source) for source in settings.policies]
+    released = load_policy(settings.release_policy)
     absent = [name for name in settings.line_up if name not in plugins]
+    upstream = [
+        *intake(settings),
+        *redaction_start(settings, policies),
+        *(redacted_notes(settings, policy) for policy in policies),
+        quarantine(released),
+        *(asset for name in usable for asset in detector_family(settings, plugins[name])),
+    ]
     return dg.Definitions(
         assets=[
             landing,
-            *trunk(settings, policies, usable),
-            *(redacted_notes(settings, policy) for policy in policies),
-            *(asset for name in usable for asset in detector_family(settings, plugins[name])),
+            *upstream,
+            *release_end(released, usable, upstream=upstream),
+            *leaderboard(usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the line-up names it, and it is not installed") for name in absent),
         ],
@@ -121,16 +129,6 @@ def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
     )
 
 
-def trunk(settings: Settings, policies: Sequence[Policy], detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
-    """Return the assets that every installation has."""
-    return [
-        *intake(settings),
-        *redaction_start(settings, policies),
-        *release_end(load_policy(settings.release_policy), detectors),
-        *leaderboard(detectors),
-    ]
-
-
 def intake(settings: Settings) -> list[dg.AssetsDefinition]:
     """Return what arrived: notes, and people's annotations of them."""
     return [
@@ -139,7 +137,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
             Plan(
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
-                deps=["landing"],
+                deps=[LANDING],
                 code_version=f"{VERSION}+{settings.digest('languages', 'labels', 'gates')}",
                 group="intake",
                 description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
@@ -187,53 +185,68 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
     ]
 
 
-def release_end(policy: Policy, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
-    """Return what leaves, what does not, and the evidence."""
-    redacted = f"redacted_notes/{policy.name}"
-    return [
-        audited_asset(
-            partial(redaction.make_quarantine, policy=policy.name),
-            Plan(
-                key=redaction.QUARANTINE,
-                checks=redaction.QUARANTINE_CHECKS,
-                deps=[ingest.RAW_NOTES, merging.MERGED, redacted],
-                code_version=f"{VERSION}+{policy.digest[:12]}",
-                group="release",
-                description="Notes that are not released, each with the stage and the reason. Ids only.",
-                kinds={"parquet"},
-                schema=frames.FAILED,
-            ),
+def quarantine(policy: Policy) -> dg.AssetsDefinition:
+    """Return what does not leave."""
+    return audited_asset(
+        partial(redaction.make_quarantine, policy=policy.name),
+        Plan(
+            key=redaction.QUARANTINE,
+            checks=redaction.QUARANTINE_CHECKS,
+            deps=[ingest.RAW_NOTES, merging.MERGED, f"redacted_notes/{policy.name}"],
+            code_version=f"{VERSION}+{policy.digest[:12]}",
+            group="release",
+            description="Notes that are not released, each with the stage and the reason. Ids only.",
+            kinds={"parquet"},
+            schema=frames.FAILED,
         ),
-        audited_asset(
-            partial(release.make_released_corpus, policy=policy),
-            Plan(
-                key=release.RELEASED,
-                checks=release.CHECKS,
-                deps=[ingest.RAW_NOTES, redacted, redaction.QUARANTINE],
-                code_version=f"{VERSION}+{policy.digest[:12]}",
-                group="release",
-                description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
-                "raw notes holds.",
-                kinds={"parquet", "json", "published"},
-                schema=release.NOTES,
-            ),
+    )
+
+
+def release_end(
+    policy: Policy, detectors: Sequence[str], *, upstream: Sequence[dg.AssetsDefinition]
+) -> list[dg.AssetsDefinition]:
+    """Return what leaves, and the evidence.
+
+    Args:
+        policy: The one that is released.
+        detectors: Those that can be used.
+        upstream: The assets behind a release. It is refused where one was made by another version of them.
+    """
+    released = audited_asset(
+        partial(release.make_released_corpus, policy=policy, code_versions=code_versions(upstream)),
+        Plan(
+            key=release.RELEASED,
+            checks=release.CHECKS,
+            deps=[ingest.RAW_NOTES, f"redacted_notes/{policy.name}", redaction.QUARANTINE],
+            code_version=f"{VERSION}+{policy.digest[:12]}",
+            group="release",
+            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
+            "raw notes holds.",
+            kinds={"parquet", "json", "published"},
+            schema=release.NOTES,
         ),
-        audited_asset(
-            partial(
-                evidence.make_release_report, policy=policy, detectors=detectors, descriptions_of=check_descriptions()
-            ),
-            Plan(
-                key=evidence.REPORT,
-                checks=evidence.CHECKS,
-                deps=[release.RELEASED],
-                code_version=VERSION,
-                group="release",
-                description="One page of evidence for whoever signs the release.",
-                kinds={"report", "html"},
-                schema=evidence.CHECK_ROWS,
-            ),
+    )
+    versions = code_versions([*upstream, released])
+    report = audited_asset(
+        partial(evidence.make_release_report, policy=policy, detectors=detectors, code_versions=versions),
+        Plan(
+            key=evidence.REPORT,
+            checks=evidence.CHECKS,
+            deps=[release.RELEASED],
+            code_version=VERSION,
+            group="release",
+            description="One page of evidence for whoever signs the release.",
+            kinds={"report", "html"},
+            schema=evidence.CHECK_ROWS,
         ),
-    ]
+    )
+    return [released, report]
+
+
+def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
+    """Return by slash path under which code version each asset would be made now."""
+    specs = (spec for asset in assets for spec in asset.specs)
+    return {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
 
 
 def leaderboard(detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
@@ -273,12 +286,3 @@ def unusable(name: str, fault: str) -> dg.AssetSpec:
         description=f"Not usable: {fault}.",
         metadata={"fault": fault},
     )
-
-
-def check_descriptions() -> dict[str, str]:
-    """Return every check's description by name, for reports."""
-    groups = (
-        ingest.RAW_NOTES_CHECKS, ingest.GOLD_CHECKS, detection.CHECKS, merging.CHECKS, redaction.CHECKS,
-        redaction.QUARANTINE_CHECKS, release.CHECKS,
-    )  # fmt: skip
-    return {check.name: check.description for group in groups for check in group}

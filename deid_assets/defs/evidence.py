@@ -10,10 +10,11 @@ import pyarrow as pa
 
 import deid_assets
 from deid_assets.core.redact import Policy
+from deid_assets.defs import detection, ingest, merging, redaction, release
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.merging import MERGED
 from deid_assets.defs.redaction import QUARANTINE
-from deid_assets.defs.release import RELEASED, release_chain
+from deid_assets.defs.release import RELEASED, release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.plugins import available
@@ -46,10 +47,22 @@ CHECK_ROWS = pa.schema(
 
 
 def make_release_report(
-    batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str], descriptions_of: Mapping[str, str]
+    batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str], code_versions: Mapping[str, str]
 ) -> Draft:
-    """Write the page and keep its figures as a table."""
-    summary = summarize(batch, corpus, policy=policy, detectors=detectors, descriptions_of=descriptions_of)
+    """Write the page and keep its figures as a table.
+
+    Args:
+        batch: Partition.
+        corpus: The installation.
+        policy: The one that is released.
+        detectors: Those that can be used.
+        code_versions: Slash path to present code version, of the release and every asset behind it.
+
+    Raises:
+        ProvenanceError: The release does not rest on what is stored now.
+    """
+    verify_current(RELEASED, batch, corpus, code_versions=code_versions)
+    summary = summarize(batch, corpus, policy=policy, detectors=detectors)
     path = corpus.settings.reports / f"release-{batch}.html"
     rows = [
         {"asset": check.asset, "check": check.name, "blocking": check.blocking, "passed": check.passed}
@@ -68,9 +81,7 @@ def make_release_report(
     )
 
 
-def summarize(
-    batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str], descriptions_of: Mapping[str, str]
-) -> ReleaseSummary:
+def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str]) -> ReleaseSummary:
     """Collect the evidence from the signed receipts, not from Dagster's event log."""
     files = corpus.files
     released = files.receipt(RELEASED, batch)
@@ -83,7 +94,7 @@ def summarize(
         created_at=datetime.fromisoformat(released.created_at),
         received=int(files.receipt(QUARANTINE, batch).counts["received"]),
         released=int(released.counts["notes"]),
-        checks=_checks(chain, descriptions_of),
+        checks=_checks(chain),
         actions=actions,
         default_action=default_action,
         redacted=_labels(files.read(f"redacted_notes/{policy.name}", batch, "edits")),
@@ -102,7 +113,12 @@ def summarize(
     )
 
 
-def _checks(chain: Sequence[Receipt], descriptions_of: Mapping[str, str]) -> tuple[CheckRow, ...]:
+def _checks(chain: Sequence[Receipt]) -> tuple[CheckRow, ...]:
+    groups = (
+        ingest.RAW_NOTES_CHECKS, ingest.GOLD_CHECKS, detection.CHECKS, merging.CHECKS, redaction.CHECKS,
+        redaction.QUARANTINE_CHECKS, release.CHECKS,
+    )  # fmt: skip
+    descriptions_of = {check.name: check.description for group in groups for check in group}
     return tuple(
         CheckRow(name, row["passed"], row["blocking"], dict(row["counts"]), descriptions_of.get(name, ""), link.asset)
         for link in chain

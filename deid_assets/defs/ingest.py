@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pyarrow as pa
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import label_map
+from deid_assets.core.label_maps import LABEL_MAPS, label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
+from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.display import label_counts, show_counts, show_labels
@@ -40,19 +42,23 @@ GOLD_CHECKS = tuple(span_checks())
 def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
     """Read a batch's files into notes, and list what could not be read."""
     notes: list[Note] = []
-    failed: list[Failed] = []
-    faults: list[Fault] = []
+    blank: list[Failed] = []
+    faults: list[tuple[int, Fault]] = []
     for at, found in _read(batch, corpus):
         if isinstance(found, Fault):
-            faults.append(found)
-            failed.append(Failed(found.note_id or f"file-{at}-line-{found.line or 0}", RAW_NOTES, found.kind))
+            faults.append((at, found))
         elif not found.note.text.strip():
-            failed.append(Failed(found.note.note_id, RAW_NOTES, "blank-text"))
+            blank.append(Failed(found.note.note_id, RAW_NOTES, "blank-text"))
         else:
             notes.append(with_language_code(found.note))
+    failed = [*blank, *_withheld(faults, taken={note.note_id for note in notes} | {found.note_id for found in blank})]
     settings = corpus.settings
     return Draft(
-        tables={"notes": notes_to_table(notes), "failed": failed_to_table(failed), "faults": _faults(faults)},
+        tables={
+            "notes": notes_to_table(notes),
+            "failed": failed_to_table(failed),
+            "faults": _faults([fault for _, fault in faults]),
+        },
         sources=[],
         verdicts=[
             *judge_notes(notes),
@@ -74,6 +80,30 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
     )
 
 
+def as_gold(spans: SpanSet) -> SpanSet:
+    """Return the spans under one source, with the native labels that a label map of ours knows.
+
+    Both fields may hold anything, and the annotations are stored where no text may be.
+    """
+    known = {native for labels in LABEL_MAPS.values() for native in labels.labels}
+    kept = (
+        replace(span, source="gold", native_label=span.native_label if span.native_label in known else "")
+        for span in spans
+    )
+    return SpanSet(spans.note_id, spans.digest, tuple(kept))
+
+
+def _withheld(faults: Sequence[tuple[int, Fault]], *, taken: AbstractSet[str]) -> list[Failed]:
+    """Return one entry per note that cannot be used, under its place where its id is missing or another note's."""
+    withheld: dict[str, Failed] = {}
+    for n, (at, fault) in enumerate(faults, start=1):
+        place = f"file-{at}-fault-{n}" if fault.line is None else f"file-{at}-line-{fault.line}"
+        is_own = fault.note_id is not None and fault.note_id not in taken and fault.kind != "duplicate-id"
+        note_id = fault.note_id if is_own and fault.note_id else place
+        withheld.setdefault(note_id, Failed(note_id, RAW_NOTES, fault.kind))
+    return list(withheld.values())
+
+
 def with_language_code(note: Note) -> Note:
     """Return the note with an ISO 639-1 code for its language, or with none.
 
@@ -91,7 +121,7 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     notes = notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
     known = {note.note_id for note in notes}
     gold = [
-        found.spans
+        as_gold(found.spans)
         for _, found in _read(batch, corpus)
         if isinstance(found, Annotated) and found.spans is not None and found.note.note_id in known
     ]
@@ -99,7 +129,7 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     return Draft(
         tables={"spans": span_table, "notes": note_table},
         sources=[raw],
-        verdicts=judge_spans(notes, gold, sources=sorted({span.source for spans in gold for span in spans})),
+        verdicts=judge_spans(notes, gold, sources=["gold"]),
         counts={"annotated_notes": len(gold), "spans": span_table.num_rows},
         metadata=show_labels(label_counts(gold), title="Gold spans"),
     )
@@ -122,10 +152,12 @@ def _read(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]
 def _read_arrival(path: Path, labels: LabelMap) -> Iterator[Annotated | Fault]:
     """Yield what a file or folder holds; one that is of no known format is one fault."""
     try:
-        yield from read_notes(path, labels=labels)
+        found = read_notes(path, labels=labels)
     except InputError:
         # The message names the path, and a path of a hospital may name a patient.
         yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
+        return
+    yield from found
 
 
 def _readable(kept: int, withheld: int, limit: float) -> Verdict:

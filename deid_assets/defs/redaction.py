@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
-from deid_assets.core.pipeline import redact_all, residual
+from deid_assets.core.pipeline import Outcome, redact_all, residual
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import LineUp, resolve
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_counts, show_labels
@@ -55,12 +55,16 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     """Redact a batch under one policy and withhold every note in which something is left."""
     stage = f"redacted_notes/{policy.name}"
     notes = read_notes_of(batch, corpus)
-    known, withheld = _known_spans(notes, batch, corpus, policy)
+    gold = read_gold(batch, corpus)
+    known, withheld = _known_spans(
+        notes, read_outcomes(MERGED, batch, corpus), gold if corpus.settings.redact_gold else {}, policy
+    )
     ready = [note for note in notes if note.note_id in known]
     outcomes = redact_all(ready, known, policy, key=corpus.key, stage=stage)
     pairs = [(note, found) for note, found in zip(ready, outcomes, strict=True) if isinstance(found, Redacted)]
     hits = residual_by_note(pairs, policy, corpus, stage)
-    surviving = survivors_by_note(_audits(pairs, known, policy))
+    sought = {note_id: [*spans, *gold.get(note_id, ())] for note_id, spans in known.items()}
+    surviving = survivors_by_note(_audits(pairs, sought, policy))
     judged = [_judged(found, hits, surviving, stage) for found in outcomes]
     done = [found for found in judged if isinstance(found, Redacted)]
     withheld += [found for found in judged if isinstance(found, Failed)]
@@ -71,7 +75,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
         verdicts=[
             complete(list(by_id), (found.note_id for found in done), (failed.note_id for failed in withheld)),
             unchanged_outside((by_id[found.note_id], found) for found in done),
-            survivors(_audits([(by_id[found.note_id], found) for found in done], known, policy)),
+            survivors(_audits([(by_id[found.note_id], found) for found in done], sought, policy)),
             _no_residual_hits(done, hits),
             within_share(
                 "quarantine_share",
@@ -108,15 +112,12 @@ def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
 
 
 def _known_spans(
-    notes: Sequence[Note], batch: str, corpus: Corpus, policy: Policy
+    notes: Sequence[Note], outcomes: Mapping[str, Outcome], gold: Mapping[str, SpanSet], policy: Policy
 ) -> tuple[dict[str, DisjointSpans], list[Failed]]:
     """Return what must be replaced in each note, people's annotations included, and the notes withheld before.
 
     What people marked as a name is one, also where a detector takes it for a category that the policy may leave.
     """
-    settings = corpus.settings
-    gold = read_gold(batch, corpus) if settings.redact_gold else {}
-    outcomes = read_outcomes(MERGED, batch, corpus)
     known: dict[str, DisjointSpans] = {}
     withheld = []
     for note in notes:
@@ -173,12 +174,14 @@ def _no_residual_hits(done: Sequence[Redacted], hits: Mapping[str, int | Failed]
     )
 
 
-def _audits(pairs: Sequence[tuple[Note, Redacted]], known: Mapping[str, DisjointSpans], policy: Policy) -> list[Audit]:
+def _audits(
+    pairs: Sequence[tuple[Note, Redacted]], sought: Mapping[str, Sequence[Span]], policy: Policy
+) -> list[Audit]:
     """Return what the survival check needs; values of categories that the policy keeps are not sought."""
     return [
         Audit(
             note,
-            SpanSet.of(note, (span for span in known[note.note_id] if span.label not in policy.keep)),
+            SpanSet.of(note, (span for span in sought[note.note_id] if span.label not in policy.keep)),
             found.edits,
         )
         for note, found in pairs

@@ -1,4 +1,4 @@
-"""released_corpus and release_report: what leaves, with its manifest, and the evidence beside it."""
+"""released_corpus: what leaves, with its manifest."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import deid_assets
+from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.ingest import RAW_NOTES
@@ -38,17 +39,23 @@ NOTES = pa.schema(
 )
 
 
-def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
+def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_versions: Mapping[str, str]) -> Draft:
     """Publish a batch's redacted notes under new ids, if the whole chain of receipts holds.
 
     The stored check rows of Dagster are not asked: anyone who reaches the web server can write them.
+
+    Args:
+        batch: Partition.
+        corpus: The installation.
+        policy: The one that is released.
+        code_versions: Slash path to present code version, of every asset on the way.
 
     Raises:
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
     """
     redacted = f"redacted_notes/{policy.name}"
     for asset in (redacted, QUARANTINE):
-        corpus.files.verify_chain(asset, batch)
+        verify_current(asset, batch, corpus, code_versions=code_versions)
     sources = [corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE)]
     notes = corpus.files.read(redacted, batch, "notes")
     released = pa.table(
@@ -125,6 +132,23 @@ def make_manifest(
     }
     canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
     return {**manifest, "signature": corpus.key.derive("manifest", canonical).hex()}
+
+
+def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:
+    """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code would make the same.
+
+    Else a manifest would name a policy or a line-up that the text never saw.
+
+    Raises:
+        ProvenanceError: One of these fails; the message names the asset to make again.
+    """
+    corpus.files.verify_chain(asset, batch)
+    for link in release_chain(corpus.files.receipt(asset, batch), corpus):
+        if link.code_version != code_versions.get(link.asset):
+            raise ProvenanceError(
+                f"{link.asset}, batch {batch}: made by another version of its code, policy or settings than the present; "
+                f"re-materialize {link.asset} for batch {batch} and what follows from it"
+            )
 
 
 def release_chain(receipt: Receipt, corpus: Corpus) -> list[Receipt]:

@@ -56,7 +56,9 @@ def _note(draft: Draft, options: ReadOptions) -> Note | Fault:
         reason = f"note has {len(draft.text)} characters, more than {options.max_note_chars}; raise max_note_chars"
         return Fault.at(draft.file, "too-large", reason, line=draft.line, note_id=draft.note_id)
     try:
-        return Note(draft.note_id, draft.text, patient_id=draft.patient_id, lang=draft.lang, meta=draft.meta)
+        # A blank patient id is none: else all notes that lack one would share a patient.
+        patient_id = draft.patient_id if draft.patient_id and not draft.patient_id.isspace() else None
+        return Note(draft.note_id, draft.text, patient_id=patient_id, lang=draft.lang, meta=draft.meta)
     except NoteError:
         reason = "the text holds a lone surrogate; decode the source as UTF-8 or UTF-16"
         return Fault.at(draft.file, "undecodable", reason, line=draft.line, note_id=draft.note_id)

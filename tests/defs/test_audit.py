@@ -1,5 +1,7 @@
 """What an audited asset stores and shows, tried with bodies of a few lines."""
 
+from dataclasses import replace
+
 import dagster as dg
 import pyarrow as pa
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
 from deid_assets.quality import Verdict
+from deid_assets.store.files import ReceiptDraft
 from deid_resources.corpus import CorpusResource
 
 BATCH = "b-0"
@@ -148,3 +151,30 @@ def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(
 
     assert not result.success
     assert result.get_asset_materialization_events() == []
+
+
+def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installation):
+    """Else the receipt would name an input that was not read."""
+
+    def write_input(corpus, rows):
+        table = pa.table({"rows": rows}, schema=SCHEMA)
+        return corpus.files.write("gold_annotations", BATCH, {"rows": table}, receipt=ReceiptDraft("1"))
+
+    def body(batch, corpus):
+        corpus.files.read("gold_annotations", batch, "rows")
+        write_input(corpus, [2])
+        return Draft({"rows": TABLE}, [corpus.files.receipt("gold_annotations", batch)], verdicts(gate=True, hint=True))
+
+    write_input(installation.corpus(), [1])
+    installation.instance.add_dynamic_partitions("batches", [BATCH])
+    result = dg.materialize(
+        [audited_asset(body, replace(PLAN, deps=["gold_annotations"]))],
+        partition_key=BATCH,
+        instance=installation.instance,
+        resources={"corpus": CorpusResource()},
+        raise_on_error=False,
+    )
+
+    (message,) = installation.failures(result).values()
+    assert f"gold_annotations@{BATCH} was made again while it was being read" in message
+    assert stored(installation) is None
