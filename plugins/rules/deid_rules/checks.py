@@ -74,6 +74,19 @@ def _npi(text: str) -> bool:
     return len(digits) == 10 and digits[0] in "12" and bool(luhn.is_valid("80840" + digits))
 
 
+_NO_INITIALS = frozenset(
+    "AM CBC CCU CNA CPR CT CXR DO DOB ECG ECHO ED EEG EGD EKG EMG EMS ENT ER ERCP FNP GI GU GYN HPI HR ICU IM IR IV LPN "
+    "LVN MA MD MRA MRI MRN NG NICU NP NPO OB OR OT PA PACU PCP PCR PE PET PICU PM PO PT RN RRT RT SLP SNF SW TEE TIA TTE "
+    "UA US USA UK VA VNA VNS VS XR".split()
+)
+"""Abbreviations of a ward that stand where initials of people do."""
+
+
+def _initials(text: str) -> bool:
+    """Capitals that may be someone's initials: with points, or no abbreviation of every day."""
+    return "." in text or text not in _NO_INITIALS
+
+
 def _dea(text: str) -> bool:
     """DEA registration: two letters and seven digits, the last one (d1+d3+d5) + 2(d2+d4+d6) modulo 10."""
     digits = [int(digit) for digit in _digits(text)]
@@ -85,6 +98,7 @@ CHECKS: Mapping[str, Check] = {
     "dea": _dea,
     "digits": _three_digits,
     "iban": _stdnum("iban"),
+    "initials": _initials,
     "ip": _ip,
     "ipv4": _ipv4,
     "nhs": _stdnum("gb.nhs"),

@@ -6,7 +6,9 @@ from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
 MAX_NAME_WORDS = 5
+_DEGREES = frozenset(("MD", "DO", "RN", "NP", "PA"))
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
+MAX_TITLE_LETTERS = 5
 MAX_FAMILY_WORDS, MAX_GIVEN_WORDS = 4, 4
 _FAMILY_GAPS = frozenset((" ", "\u00a0", ". "))
 _COMMAS = frozenset((", ", ",", ",\u00a0"))
@@ -26,12 +28,23 @@ def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
     return (is_initial(word) or (any_case and len(word) == 1)) and view.gaps[index + 1].startswith(".")
 
 
+def degree(view: View, index: int) -> bool:
+    """Whether two letters with a point between are a degree, ``M.D.``."""
+    pair = view.words[index : index + 2]
+    return len(pair) == 2 and "".join(pair) in _DEGREES and view.gaps[index + 1] == "."
+
+
 def middle_initial(view: View, index: int) -> bool:
     """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
     following = view.words[index + 1 : index + 2]
     if not is_initial(view.words[index]) or not following or view.gaps[index + 1] != " ":
         return False
     return following[0][0].isupper() and following[0][1:2].islower()
+
+
+def has_capital(word: str) -> bool:
+    """Whether a word begins with a capital, or with a prefix and a capital as ``al-Rashid``."""
+    return word[0].isupper() or (word[2:3] in ("-", "'", "\u2019") and word[3:4].isupper())
 
 
 def without_possessive(word: str) -> str:
@@ -64,7 +77,7 @@ class NameGrammar:
         """
         words = view.words
         first = view.word_from(offset)
-        if first >= len(words) or view.starts[first] != offset:
+        if first >= len(words) or view.starts[first] != offset or degree(view, first):
             return None
         if inverted and (last := self.inverted_end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
@@ -85,27 +98,39 @@ class NameGrammar:
             if self._leads(view, index):
                 index += 1
                 continue
-            if not (
+            if degree(view, index) or not (
                 pointed(view, index, any_case=any_case)
                 or middle_initial(view, index)
                 or self._may_follow(words[index - 1], words[index], any_case=any_case)
+                or self._closes_capitals(view, index)
             ):
                 break
             last, index = index, index + 1
         return last
 
+    def _closes_capitals(self, view: View, index: int) -> bool:
+        """Whether a family name that is a word too ends a name in capitals, ``ANNA WHITE,``."""
+        word, previous = view.words[index], view.words[index - 1]
+        if not (word.isupper() and previous.isupper() and self.kind(word) & Kind.LAST) or self.kind(word) & Kind.STOP:
+            return False
+        return bool(self.kind(previous) & Kind.FIRST) and view.gaps[index + 1][:1] in ("", ",", ".", "\r", "\n")
+
     def _wraps(self, view: View, first: int, index: int) -> bool:
         """Whether a given name ends a full line and a family name begins the next."""
         kind = self.kind(view.words[index])
+        given = any(self.kind(word) & Kind.FIRST for word in view.words[first:index])
         return (
-            bool(self.kind(view.words[first]) & Kind.FIRST)
+            (given or bool(kind & Kind.LAST))
             and view.words[index][0].isupper()
             and not kind & (Kind.STOP | Kind.COMMON)
             and view.wrapped(index)
         )
 
     def _may_bear_title(self, view: View, index: int) -> bool:
-        """Whether a capitalised word of ordinary vocabulary may be a family name after a title, ``Dr. Head``."""
+        """Whether a capitalised word of ordinary vocabulary may be a family name after a short title, ``Dr. Head``."""
+        title = view.words[index - 1] if index else ""
+        if not 1 < len(title) < MAX_TITLE_LETTERS or not title[1:].islower() or view.gaps[index] not in (" ", ". "):
+            return False
         word, following = view.words[index], view.words[index + 1 : index + 2]
         ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
         return word[0].isupper() and word[1:].islower() and not self.kind(word) & Kind.STOP and ends
@@ -124,7 +149,9 @@ class NameGrammar:
             return None
         last, index = comma, comma + 1
         while index < len(words) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
-            if not (self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)):
+            if degree(view, index) or not (
+                self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)
+            ):
                 break
             last, index = index, index + 1
         numbered = len(words[comma]) == 1 and gaps[last + 1].strip(" .")[:1].isdigit()
@@ -141,7 +168,9 @@ class NameGrammar:
         """Whether a word after the comma is a given name: by dictionary, or a word no list knows."""
         word = view.words[index]
         kind = self.kind(word)
-        if kind & (Kind.STOP | Kind.SUFFIX) or not (any_case or word[0].isupper()):
+        if kind & (Kind.STOP | Kind.SUFFIX | Kind.INSTITUTION) or degree(view, index):
+            return False
+        if not word[0].isupper() and (not any_case or family[0].isupper()):
             return False
         if len(word) == 1:
             return word.isupper() and view.gaps[index + 1][:1] in (".", "", " ", "\n", "\r")
@@ -166,19 +195,29 @@ class NameGrammar:
         return bool(kind & Kind.NAME) or not kind & (Kind.COMMON | Kind.PLACE | Kind.INSTITUTION)
 
     def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return the name that is [start, end): inverted, or a given with a family name of which a list knows one."""
+        """Return the name that is [start, end): its given or family name, or a final initial, must tell."""
+        found = self.name_header(view, start, end)
+        if found is None:
+            return None
+        words = view.words[view.word_from(start) : view.word_before(found[1]) + 1]
+        known = any(self.kind(word) & Kind.NAME and not self.kind(word) & Kind.COMMON for word in words)
+        given = any(self.kind(word) & Kind.FIRST for word in words)
+        return found if (known and given) or ("," in view.text[start:end] and is_initial(words[-1])) else None
+
+    def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
         first = view.word_from(start)
         found = self.name_at(view, start, inverted=True)
-        if found is None or found[1] < end - 1 or found[1] > end + 1:
+        if found is None or not end - 1 <= found[1] <= end + 1:
             return None
         words = view.words[first : view.word_before(found[1]) + 1]
-        kinds = [self.kind(word) for word in words if len(word) > 1]
+        kinds = [self.kind(word) for word in words if len(word) > 1 and not self.kind(word) & Kind.PARTICLE]
         if len(words) < 2 or self.lexicon.is_phrase(words) or any(kind & Kind.INSTITUTION for kind in kinds):
             return None
-        known = sum(bool(kind & Kind.NAME) and not kind & Kind.COMMON for kind in kinds)
+        inverted = "," in view.text[start:end]
         strange = sum(not kind & Kind.COMMON for kind in kinds)
-        given = any(kind & Kind.FIRST for kind in kinds)
-        return found if known and given and strange * 2 >= len(kinds) else None
+        told = any(kind & Kind.NAME for kind in kinds) or inverted
+        return found if told and strange * 2 >= len(kinds) else None
 
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
@@ -197,10 +236,12 @@ class NameGrammar:
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
             return None
-        if kind & Kind.EPONYM and (not kind & Kind.FIRST or self.eponymous(view, first)):
+        initialled = first + 1 < len(view.words) and pointed(view, first + 1)
+        if kind & Kind.EPONYM and not initialled and (not kind & Kind.FIRST or self.eponymous(view, first)):
             return None
         if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
-            return found if view.text[found[0] : found[1]].count(",") else None
+            words = view.words[first : view.word_before(found[1]) + 1]
+            return found if any(self.kind(each) & Kind.FIRST for each in words) else None
         return found
 
     def eponymous(self, view: View, index: int) -> bool:
@@ -211,23 +252,40 @@ class NameGrammar:
         return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
 
     def name_plain(self, view: View, offset: int) -> tuple[int, int] | None:
-        """A name as ``name_cased`` finds it, unless its first word is of ordinary vocabulary."""
+        """A name as ``name_cased`` finds it whose first word is a known name and no word, or a pointed initial."""
         first = view.word_from(offset)
-        if first >= len(view.words) or (self.kind(view.words[first]) & Kind.COMMON and len(view.words[first]) > 1):
+        if first >= len(view.words):
             return None
-        return self.name_cased(view, offset)
+        kind = self.kind(view.words[first])
+        if pointed(view, first) or (kind & Kind.NAME and not kind & Kind.COMMON):
+            return self.name_cased(view, offset)
+        return None
 
     def name_lower(self, view: View, offset: int) -> tuple[int, int] | None:
         """A name that may be in lower case and whose first word is no common vocabulary."""
         first = view.word_from(offset)
         if first >= len(view.words):
             return None
-        if self.kind(view.words[first]) & (Kind.COMMON | Kind.STOP) and not pointed(view, first, any_case=True):
+        kind = self.kind(view.words[first])
+        plain = kind & (Kind.COMMON | Kind.STOP) and not pointed(view, first, any_case=True)
+        if plain and not (kind & Kind.FIRST and self._family_follows(view, first)):
             return None
         return self.name_at(view, offset, any_case=True)
 
-    def name_before(self, view: View, offset: int) -> tuple[int, int] | None:
-        """Return the name that ends at ``offset``, as before a degree."""
+    def _family_follows(self, view: View, index: int) -> bool:
+        """Whether a family name that is no word comes next, as in ``mark silva``."""
+        following = view.words[index + 1 : index + 2]
+        kind = self.kind(following[0]) if following else 0
+        return view.gaps[index + 1] in _BLANKS and bool(kind & Kind.LAST) and not kind & (Kind.COMMON | Kind.STOP)
+
+    def name_before(self, view: View, offset: int, *, strange: bool = False) -> tuple[int, int] | None:
+        """Return the name that ends at ``offset``, as before a degree.
+
+        Args:
+            view: The text.
+            offset: Where the name ends, but for blanks, points and commas.
+            strange: One word that no list knows will do.
+        """
         words, gaps = view.words, view.gaps
         last = view.word_before(offset)
         if last < 0 or view.text[view.stops[last] : offset].strip(" .,"):
@@ -238,14 +296,25 @@ class NameGrammar:
             if index < last and not self._joins(word, gaps[index + 1]):
                 break
             kind = self.kind(word)
-            if not word[0].isupper() or kind & Kind.STOP or (kind & Kind.COMMON and not kind & Kind.NAME):
+            if index < last and kind & Kind.PARTICLE and not word[0].isupper():
+                index -= 1
+                continue
+            if not has_capital(word) or (kind & Kind.STOP and not pointed(view, index)):
+                break
+            if kind & Kind.COMMON and not kind & Kind.NAME and not pointed(view, index):
                 break
             first, index = index, index - 1
         if first > last or not any(len(words[at]) > 1 for at in range(first, last + 1)):
             return None
-        if first == last and not self.kind(words[first]) & Kind.NAME:
+        if first == last and not self._stands_alone(words[first], strange=strange):
             return None
         return view.starts[first], self.name_end(view, last)
+
+    def _stands_alone(self, word: str, *, strange: bool) -> bool:
+        kind = self.kind(word)
+        if kind & Kind.NAME:
+            return True
+        return strange and not kind & (Kind.PLACE | Kind.INSTITUTION | Kind.EPONYM) and word[1:].islower()
 
     def name_end(self, view: View, last: int) -> int:
         """End of a name whose last word is ``words[last]``: with its suffix or final point, without ``'s``."""
@@ -265,13 +334,15 @@ class NameGrammar:
         kind = self.kind(word)
         if kind & Kind.STOP or not (any_case or word[0].isupper()):
             return bool(kind & Kind.PARTICLE and kind & Kind.STOP == 0)
+        if kind & Kind.PARTICLE:
+            return True
         return not kind & Kind.COMMON or bool(kind & Kind.NAME)
 
     def _may_follow(self, previous: str, word: str, *, any_case: bool) -> bool:
         kind = self.kind(word)
         if kind & Kind.STOP:
             return False
-        if not word[0].isupper():
+        if not has_capital(word):
             return any_case and not previous[0].isupper() and not kind & Kind.COMMON
         if not kind & Kind.COMMON:
             return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, is_initial, middle_initial, without_possessive
+from deid_rules.grammar import NameGrammar, has_capital, is_initial, middle_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -83,7 +83,7 @@ class NameFinder:
         kind = self._kind(word)
         if is_initial(word):
             return self._initial_after(view, at, first_kind)
-        if not word[0].isupper() or kind & (Kind.STOP | Kind.EPONYM_TAIL | Kind.SUFFIX):
+        if not has_capital(word) or kind & (Kind.STOP | Kind.EPONYM_TAIL | Kind.SUFFIX):
             return 0.0
         if word.isupper() and not (kind & Kind.NAME and not (kind | first_kind) & Kind.COMMON):
             return MIXED if self._pairs_only and _surname(word, kind) and not first_kind & Kind.COMMON else 0.0

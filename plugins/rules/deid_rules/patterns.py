@@ -25,8 +25,10 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
+WITHIN = ("name_line", "name_header")
+"""Walks that judge the group ``phi`` of a match."""
 WALKS = (
-    "name", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_line", "name_back",
+    *WITHIN, "name", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_back", "name_back_any",
     "proper", "proper_plain", "proper_back",
 )  # fmt: skip
 BOUNDARIES = ("word", "class", "none")

@@ -6,41 +6,78 @@ from collections.abc import Iterable, Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, is_initial, without_possessive
+from deid_rules.grammar import NameGrammar, degree, is_initial, pointed, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
-STRONG, PROPAGATED = 0.75, 0.7
+STRONG, STRONGEST, PROPAGATED = 0.75, 0.9, 0.7
+PERSONAL_VERBS = frozenset(
+    (
+        "agreed agrees asked asks called calls came denied denies feels felt has lives noted notes recalls remained reported "
+        "reports reviewed said says states stated tells told took will works wrote"
+    ).split()
+)
 MIN_LETTERS = 3
 
 
 def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> Iterator[Candidate]:
-    """Yield each mention of a word of a strong name, whatever its case or possessive.
+    """Yield each mention of a word of a strong name, whatever its possessive; and in lower case if it is no word.
 
-    Words in lower case are looked at only where a name was found in lower case. A word that is common
-    vocabulary is not carried over.
+    A word of ordinary vocabulary (``Wood``) is carried over from names of the strongest evidence only, and only to
+    where it has a capital within a sentence or a person's verb or possessive follows.
     """
     strong = [name for name in names if name.score >= STRONG]
-    known = _words(strong, view, grammar)
-    if not known:
+    known = _words(strong, view, grammar, common=False)
+    common = _words((name for name in strong if name.score >= STRONGEST), view, grammar, common=True)
+    if not known and not common:
         return
-    lower = any(view.text[name.start].islower() for name in strong)
-    for index in range(len(view.words)) if lower else view.capitals:
-        word = without_possessive(view.words[index])
-        if word.lower() in known and not _eponymous(view, index, grammar):
-            end = view.starts[index] + len(word)
-            yield Candidate(view.starts[_initials(view, index)], end, Phi.NAME, PROPAGATED, "name_propagated")
+    for index, written in enumerate(view.words):
+        word = without_possessive(written)
+        key = word.lower()
+        if not (key in known or (key in common and _personal(view, index, grammar))):
+            continue
+        if not grammar.eponymous(view, index):
+            start, end = view.starts[_initials(view, index)], view.starts[index] + len(word)
+            yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
 
 
-def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> set[str]:
+def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar, *, common: bool) -> set[str]:
+    """Words of the names: those that are ordinary vocabulary, or those that are not."""
     known: set[str] = set()
     for name in names:
         first, last = view.word_from(name.start), view.word_before(name.end)
         for word in view.words[first : last + 1]:
             key = without_possessive(word).lower()
-            if len(key) >= MIN_LETTERS and not grammar.kind(key) & (Kind.COMMON | Kind.STOP | Kind.PARTICLE):
+            kind = grammar.kind(key)
+            if (
+                len(key) >= MIN_LETTERS
+                and not kind & (Kind.STOP | Kind.PARTICLE)
+                and bool(kind & Kind.COMMON) == common
+            ):
                 known.add(key)
     return known
+
+
+def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
+    """Whether a capitalised word stands where a person would."""
+    word, gap = view.words[index], view.gaps[index]
+    following = view.words[index + 1] if index + 1 < len(view.words) else ""
+    if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
+        return False
+    if word != without_possessive(word) or (following in PERSONAL_VERBS and view.gaps[index + 1] == " "):
+        return True
+    inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
+    return (
+        inside and not following[:1].isupper() and not grammar.kind(following) & (Kind.EPONYM_TAIL | Kind.INSTITUTION)
+    )
+
+
+def _with_initial(view: View, index: int, end: int) -> int:
+    """End of ``Lee J.`` after ``Lee``, or ``end``."""
+    at = index + 1
+    if at < len(view.words) and view.gaps[at] == " " and pointed(view, at) and not degree(view, at):
+        return view.stops[at] + 1
+    return end
 
 
 def _initials(view: View, index: int) -> int:
@@ -48,8 +85,3 @@ def _initials(view: View, index: int) -> int:
     while index and view.gaps[index] in (". ", ".") and is_initial(view.words[index - 1]):
         index -= 1
     return index
-
-
-def _eponymous(view: View, index: int, grammar: NameGrammar) -> bool:
-    at = index + 1
-    return at < len(view.words) and view.gaps[at] == " " and bool(grammar.kind(view.words[at]) & Kind.EPONYM_TAIL)

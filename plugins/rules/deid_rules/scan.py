@@ -11,12 +11,12 @@ from deid_assets.core.errors import ConfigError
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.patterns import Compiled, Pattern, compile_pattern
+from deid_rules.patterns import WITHIN, Compiled, Pattern, compile_pattern
 from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
-"""From a match [start, end) of a text to the span it leads to, if any; ``name_line`` is given its group ``phi``."""
+"""From a match [start, end) of a text to the span it leads to, if any; those of ``WITHIN`` are given its group ``phi``."""
 
 _BEHIND, _AHEAD = 24, 40
 _SET_BYTES = 64 << 20
@@ -106,7 +106,7 @@ class Scanner:
         within = compiled.groups[0][0]
         start, end = (
             view.offset(match.start(within)),
-            view.offset(match.end(within if pattern.walk == "name_line" else 0)),
+            view.offset(match.end(within if pattern.walk in WITHIN else 0)),
         )
         found = self._walks[pattern.walk](view, start, end)
         if found is None:
@@ -126,7 +126,9 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "name_cased": lambda view, _, end: names.name_cased(view, end),
         "name_lower": lambda view, _, end: names.name_lower(view, end),
         "name_line": names.name_line,
+        "name_header": names.name_header,
         "name_back": lambda view, start, _: names.name_before(view, start),
+        "name_back_any": lambda view, start, _: names.name_before(view, start, strange=True),
         "proper": proper.after,
         "proper_plain": proper.after_plain,
         "proper_back": proper.before,
