@@ -21,6 +21,9 @@ _OVER_89 = re.compile(
     r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert"
     r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento|devades|nittio|hundra|yhdeksankymm|\bsata"
 )
+_DIGIT = r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
+# Digits one by one, as dictated or scanned: "9 2", "nine two", "1 0 2". Not "9 1/2".
+_SPACED = re.compile(rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])")
 _SMALL_UNITS = frozenset(
     listed(
         "d day days dia dias w wk wks week weeks semana semanas mo mos mth mths month months mes meses tag "
@@ -61,5 +64,6 @@ class Age90:
         if is_high or _OVER_89.search(value):
             return POOLED
         words = set(_LETTERS.findall(_YEARS_OLD.sub("yo", value)))
-        is_understood = (found or words) and words <= _UNDERSTOOD and not _STRANGE.search(value)
+        is_strange = _STRANGE.search(value) or _SPACED.search(value)
+        is_understood = (found or words) and words <= _UNDERSTOOD and not is_strange
         return text if is_understood else Tag()(text, span, context)

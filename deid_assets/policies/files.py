@@ -37,7 +37,7 @@ from deid_assets.policies.tags import Blackout, Hide, Numbered, Tag
 BUILTIN = ("blackout", "keep_nothing", "numbered", "safe_harbor", "surrogate", "tag")
 """Names of the policies that come with the package."""
 
-REVISION = 1
+REVISION = 2
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
 
 ActionName = Literal["age_90", "blackout", "hide", "numbered", "surrogate", "tag", "us_state", "year_only", "zip3"]

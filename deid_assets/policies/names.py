@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, listed
@@ -22,10 +23,11 @@ _DEGREES = frozenset(listed("jr sr md phd rn"))
 _SPANISH_TITLES = frozenset(("don", "dona"))  # "Don" is a first name in English
 
 
-def person(text: str, context: Context, attempt: int = 0) -> str:
+def person(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another name with the same number of words, initials, particles, case and punctuation.
 
-    A word that is a known first name becomes a first name of the same gender, any other a surname.
+    A word that is a known first name becomes a first name of the same gender, any other a surname. ``None`` for
+    scripts whose vowel signs are no letters: they would stay.
     """
     found = list(_WORD.finditer(text))
     parts: list[str] = []
@@ -34,6 +36,9 @@ def person(text: str, context: Context, attempt: int = 0) -> str:
         replaced = match[0] if _is_kept(match[0], place, len(found), context) else _word(match[0], context, attempt)
         parts += (text[cursor : match.start()], replaced)
         cursor = match.end()
+    between = "".join((*parts[::2], text[cursor:]))
+    if any(unicodedata.category(char).startswith("M") for char in between):
+        return None
     name = "".join((*parts, text[cursor:]))
     return _other_digits(name, context, attempt) if any(map(str.isdigit, name)) else name
 
@@ -51,7 +56,9 @@ def last_name(context: Context, kind: str, value: str, *, attempt: int = 0) -> s
 def _is_kept(token: str, place: int, count: int, context: Context) -> bool:
     value = fold(token)
     if value in _PARTICLES:
-        return place < count - 1 and (place > 0 or (token.islower() and len(token) > 1))
+        # One letter in capitals is an initial: John E Smith.
+        is_initial = len(token) == 1 and token.isupper()
+        return place < count - 1 and not is_initial and (place > 0 or (token.islower() and len(token) > 1))
     is_title = value in _TITLES or (value in _SPANISH_TITLES and context.note.lang == "es")
     return (is_title and place < count - 1) or (value in _DEGREES and place > 0)
 

@@ -13,13 +13,28 @@ from deid_assets.policies.date_reading import read
 from deid_assets.policies.drawing import fold, listed
 from deid_assets.policies.tags import Tag
 
-LOW_POPULATION_2010 = frozenset(listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
-"""Three-digit areas of 20,000 people or fewer, 2010 Census, as listed in HHS (2012), Guidance on De-identification."""
+LOW_POPULATION_2000 = frozenset(listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
+"""Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on De-identification."""
 
 LOW_POPULATION_2020 = frozenset(listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893"))
 """The same summed from the 2020 Census' ZIP code tabulation areas; 202 to 205 are government offices."""
 
-_LOW_POPULATION = LOW_POPULATION_2010 | LOW_POPULATION_2020
+NO_RESIDENTS_2020 = frozenset(
+    f"{area:03}"
+    for first, _, last in (
+        part.partition("-")
+        for part in listed(
+            "000-005 008 055 090-099 192 213 269 311 332 340 343 345 348 353 375 399 419 428-429 459 509 517-519 529 "
+            "533 536 552 555 568-569 578-579 589 621 632 642-643 649 659 663 682 694-699 702 709 715 732-733 742 771 "
+            "817-819 839 842 848-849 854 858 861-862 866-869 872 876 885-889 892 896 899 901 909 929 938 942 962-966 "
+            "969 987"
+        )
+    )
+    for area in range(int(first), int(last or first) + 1)
+)
+"""Three-digit areas without a tabulation area in the 2020 Census: offices, post boxes, the military, or not in use."""
+
+_LOW_POPULATION = LOW_POPULATION_2000 | LOW_POPULATION_2020 | NO_RESIDENTS_2020
 _ZIP = re.compile(r"\s*([0-9]{3})[0-9]{2}(?:[-\s]?[0-9]{4})?\s*")
 _FOUR_DIGITS = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
 _STATES = frozenset(

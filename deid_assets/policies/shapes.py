@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
-from deid_assets.policies.drawing import Draw
+from deid_assets.policies.drawing import Draw, fold, listed
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HEX = "0123456789ABCDEF"
@@ -19,6 +19,13 @@ _LABEL_WORDS = re.compile(
     r"(?:\b(?:patient|account|acct|medical|record|policy|member|licen[cs]e|number|num|mrn|ssn|npi|nhc|dni|nie|nif|id|no)"
     r"\b[\s:#.]*)+(?=\S*[0-9])",
     re.IGNORECASE,
+)
+# What may stand beside a telephone number; any other word may be a name, or spell the number: 1-800-FLOWERS.
+_PHONE_WORDS = frozenset(
+    listed(
+        "tel tele telf tfno tlf telefono telefon telephone phone ph fax mobile movil mob mobil cell handy pager beeper "
+        "ext extn exten extension interno int x number num no nr n office home work p t f m h w c o"
+    )
 )
 _SSN = re.compile(r"\d{3}([- ]?)\d{2}\1\d{4}")
 
@@ -70,9 +77,12 @@ def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str
 
 
 def phone(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return a number with the same separators; for North America one of the fictional 555-01xx lines."""
+    """Return a number with the same separators; for North America one of the fictional 555-01xx lines.
+
+    ``None`` where there is no number, or a word that does not only say what the number is.
+    """
     digits = _digits(text)
-    if len(digits) < 3:
+    if len(digits) < 3 or not _PHONE_WORDS.issuperset(re.findall(r"[^\W\d_]+", fold(text))):
         return None
     # Country and exit codes say nothing about a person and keep the number plausible.
     prefix = next((code for code in ("+1", "+34", "0034") if text.lstrip("( ").startswith(code)), "")

@@ -11,7 +11,7 @@ import pytest
 
 from deid_assets.core.phi import Phi
 from deid_assets.policies import load_policy
-from deid_assets.policies.safe_harbor import LOW_POPULATION_2010, LOW_POPULATION_2020, YearOnly
+from deid_assets.policies.safe_harbor import LOW_POPULATION_2000, LOW_POPULATION_2020, NO_RESIDENTS_2020, YearOnly
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_without_the_option_someone_of_89_is_the_oldest_shown():
     [
         "45", "89", "89 years", "45-year-old", "4 y.o.", "94 days", "99 months", "late 70s", "forty-five", "nineteen",
         "64 años", "64  Años", "cuarenta y cinco años", "diecinueve", "99 meses", "2 años y 95 días", "recién nacida",
-        "un mes y medio", "82 Jahre", "1.5 years",
+        "un mes y medio", "82 Jahre", "1.5 years", "9 1/2", "8-9 years", "9-10", "9 years 2 months",
     ],
 )  # fmt: skip
 def test_an_age_up_to_89_stays(redacted, text):
@@ -77,7 +77,14 @@ def test_an_age_over_89_is_pooled(redacted, text):
     assert redacted(f"<AGE>{text}</AGE>", "safe_harbor") == "90+"
 
 
-@pytest.mark.parametrize("text", ["over 89", "octogenarian plus", "9O", "XCII", "девяносто", "九十二", "???", "vier"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "over 89", "octogenarian plus", "9O", "XCII", "девяносто", "九十二", "???", "vier",
+        # Digits one by one, which may be one number.
+        "9 2 yo", "9-2", "9\n2", "nine two", "nueve dos", "1 0 2", "one oh two",
+    ],
+)  # fmt: skip
 def test_an_age_that_cannot_be_read_is_tagged(redacted, text):
     assert redacted(f"<AGE>{text}</AGE>", "safe_harbor") == "[AGE]"
 
@@ -92,6 +99,7 @@ def test_an_age_that_cannot_be_read_is_tagged(redacted, text):
         ("en", "89301", "000XX"),
         ("en", "06390", "000XX"),
         ("en", "SW1A 1AA", "[ZIP]"),
+        ("en", "05501", "000XX"),
         ("en", "0213", "[ZIP]"),
         ("es", "28905", "[ZIP]"),
         (None, "02139", "[ZIP]"),
@@ -117,7 +125,7 @@ def test_every_other_identifier_is_tagged(redacted, label):
     assert redacted(f"<{label}>Massachusetts 2021</{label}>", "safe_harbor") == f"[{label}]"
 
 
-def test_the_list_of_small_areas_is_the_census_of_2020_as_well_as_2010():
+def test_the_list_of_small_areas_is_the_census_of_2020_as_well_as_2000():
     folder = os.environ.get("DEID_CORPORA")
     if not folder:
         pytest.skip("DEID_CORPORA is not set")
@@ -129,5 +137,6 @@ def test_the_list_of_small_areas_is_the_census_of_2020_as_well_as_2010():
     small = {area for area, count in people.items() if count <= 20_000}
 
     assert small == LOW_POPULATION_2020
-    # Areas that grew past 20,000 or were merged since 2010 stay on our list.
-    assert LOW_POPULATION_2010 - small == {"063", "790", "830", "831", "890"}
+    # Areas that grew past 20,000 or were merged since 2000 stay on our list.
+    assert LOW_POPULATION_2000 - small == {"063", "790", "830", "831", "890"}
+    assert {f"{area:03}" for area in range(1000)} - people.keys() == NO_RESIDENTS_2020

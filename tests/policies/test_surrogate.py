@@ -75,6 +75,11 @@ def test_a_name_that_looks_like_a_particle_or_a_title_does_not_stay(text):
     assert draw(text, Phi.NAME).split()[0] != text.split()[0]
 
 
+@pytest.mark.parametrize("text", ["John E Smith", "John I. Smith", "Juan Y. Smith"])
+def test_an_initial_that_looks_like_a_particle_does_not_stay(text):
+    assert draw(text, Phi.NAME).split()[1][0] != text.split()[1][0]
+
+
 @pytest.mark.parametrize(
     ("label", "lang", "text", "shape"),
     [
@@ -85,6 +90,7 @@ def test_a_name_that_looks_like_a_particle_or_a_title_does_not_stay(text):
         (Phi.PHONE, "en", "(617) 253-0143", r"\([2-9]\d\d\) 555-01\d\d"),
         (Phi.PHONE, "en", "+1 617.253.0143", r"\+1 [2-9]\d\d\.555\.01\d\d"),
         (Phi.PHONE, "es", "+34 612 345 678", r"\+34 6\d\d \d\d\d \d\d\d"),
+        (Phi.PHONE, "en", "Tel: 617-253-0143 ext. 42", r"Tel: \d{3}-\d{3}-\d{4} ext. \d\d"),
         (Phi.FAX, "es", "942 20 25 28", r"9\d\d \d\d \d\d \d\d"),
         (Phi.EMAIL, "en", "jane.roe@hospital.org", r"[a-z]+\.[a-z]+@example\.(com|net|org)"),
         (Phi.URL, "en", "https://www.hospital.org/jane", r"https://www\.example\.(com|net|org)/[0-9a-f]{6}"),
@@ -149,7 +155,17 @@ def test_a_category_without_a_generator_is_tagged(label):
 
 
 @pytest.mark.parametrize(
-    ("label", "text"), [(Phi.DATE, "yesterday"), (Phi.MRN, "unknown"), (Phi.PHONE, "-"), (Phi.NAME, "?")]
+    ("label", "text"),
+    [
+        (Phi.DATE, "yesterday"),
+        (Phi.MRN, "unknown"),
+        (Phi.PHONE, "-"),
+        (Phi.NAME, "?"),
+        # A word beside the number, or spelling it, and signs that are no letters would stay.
+        (Phi.PHONE, "617-253-0143 (Mary)"),
+        (Phi.PHONE, "1-800-FLOWERS"),
+        (Phi.NAME, "\u0930\u093e\u092e"),
+    ],
 )
 def test_what_cannot_be_read_is_tagged(label, text):
     assert draw(text, label) == f"[{label}]"
