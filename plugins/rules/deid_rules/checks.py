@@ -75,9 +75,80 @@ def _npi(text: str) -> bool:
 
 
 _NO_INITIALS = frozenset(
-    "AM CBC CCU CNA CPR CT CXR DO DOB ECG ECHO ED EEG EGD EKG EMG EMS ENT ER ERCP FNP GI GU GYN HPI HR ICU IM IR IV LPN "
-    "LVN MA MD MRA MRI MRN NG NICU NP NPO OB OR OT PA PACU PCP PCR PE PET PICU PM PO PT RN RRT RT SLP SNF SW TEE TIA TTE "
-    "UA US USA UK VA VNA VNS VS XR".split()
+    [
+        "AM",
+        "CBC",
+        "CCU",
+        "CNA",
+        "CPR",
+        "CT",
+        "CXR",
+        "DO",
+        "DOB",
+        "ECG",
+        "ECHO",
+        "ED",
+        "EEG",
+        "EGD",
+        "EKG",
+        "EMG",
+        "EMS",
+        "ENT",
+        "ER",
+        "ERCP",
+        "FNP",
+        "GI",
+        "GU",
+        "GYN",
+        "HPI",
+        "HR",
+        "ICU",
+        "IM",
+        "IR",
+        "IV",
+        "LPN",
+        "LVN",
+        "MA",
+        "MD",
+        "MRA",
+        "MRI",
+        "MRN",
+        "NG",
+        "NICU",
+        "NP",
+        "NPO",
+        "OB",
+        "OR",
+        "OT",
+        "PA",
+        "PACU",
+        "PCP",
+        "PCR",
+        "PE",
+        "PET",
+        "PICU",
+        "PM",
+        "PO",
+        "PT",
+        "RN",
+        "RRT",
+        "RT",
+        "SLP",
+        "SNF",
+        "SW",
+        "TEE",
+        "TIA",
+        "TTE",
+        "UA",
+        "US",
+        "USA",
+        "UK",
+        "VA",
+        "VNA",
+        "VNS",
+        "VS",
+        "XR",
+    ]
 )
 """Abbreviations of a ward that stand where initials of people do."""
 
@@ -85,6 +156,17 @@ _NO_INITIALS = frozenset(
 def _initials(text: str) -> bool:
     """Capitals that may be someone's initials: with points, or no abbreviation of every day."""
     return "." in text or text not in _NO_INITIALS
+
+
+def _slash_range(text: str) -> bool:
+    """Days such as ``7/3-7/5``, where ``4/5-5/5`` are grades: the second numbers differ."""
+    return len({part.split("/")[1] for part in text.replace("\u2013", "-").replace(" ", "").split("-")}) > 1
+
+
+def _slash_day(text: str) -> bool:
+    """A day and a month, where a fraction of 5, 6 or 10 is a grade."""
+    first, second = (int(part) for part in text.split("/"))
+    return second not in (5, 6, 10) or first > second
 
 
 def _dea(text: str) -> bool:
@@ -104,6 +186,8 @@ CHECKS: Mapping[str, Check] = {
     "nhs": _stdnum("gb.nhs"),
     "npi": _npi,
     "phone": _phone,
+    "slash_day": _slash_day,
+    "slash_range": _slash_range,
     "ssn": _stdnum("us.ssn"),
     "vin": _vin,
 }
