@@ -8,6 +8,7 @@ import os
 import secrets
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,7 +137,7 @@ class Settings(_Frozen):
         """Return the secret of ``DEID_KEY``, else of ``home/secret.key``, which is made when absent.
 
         Raises:
-            ConfigError: ``DEID_KEY`` is not hexadecimal.
+            ConfigError: ``DEID_KEY`` or the file is not hexadecimal.
         """
         if value := os.environ.get("DEID_KEY"):
             try:
@@ -147,10 +148,11 @@ class Settings(_Frozen):
                 ) from None
         path = self.home / "secret.key"
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_hex(32))
-        return bytes.fromhex(path.read_text().strip())
+            _make_secret(path)
+        try:
+            return bytes.fromhex(path.read_text().strip())
+        except ValueError:
+            raise ConfigError(f"{path}: not hexadecimal; restore the file, since another key gives other ids") from None
 
     def key(self) -> Key:
         """Return the key that surrogates are derived from."""
@@ -170,6 +172,19 @@ class Settings(_Frozen):
         return hashlib.sha256(
             json.dumps(self.detectors.get(name, {}), sort_keys=True, default=str).encode()
         ).hexdigest()[:12]
+
+
+def _make_secret(path: Path) -> None:
+    """Make the file whole and at once, unless another process is first: both must end up with one secret."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        with suppress(FileExistsError):
+            path.hardlink_to(part)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _check_names(path: Path | None, settings: Settings) -> None:

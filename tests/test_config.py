@@ -1,4 +1,6 @@
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -58,6 +60,28 @@ def test_the_secret_is_made_once_readable_by_its_owner_only(monkeypatch, tmp_pat
     assert Settings.load().secret() == first
     assert len(first) == 32
     assert stat.S_IMODE((tmp_path / "home" / "secret.key").stat().st_mode) == 0o600
+
+
+def test_processes_that_start_together_share_one_secret(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
+    settings, ready = Settings.load(), Barrier(8)
+
+    def ask(_):
+        ready.wait()
+        return settings.secret()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(ask, range(8)))) == 1
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["secret.key"]
+
+
+def test_a_damaged_secret_is_refused_and_not_shown(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path))
+    (tmp_path / "secret.key").write_text("5a5a not hex")
+
+    with pytest.raises(ConfigError, match="restore the file") as caught:
+        Settings.load().secret()
+    assert "5a5a" not in str(caught.value)
 
 
 def test_the_secret_of_the_environment_wins_and_must_be_hexadecimal(monkeypatch, tmp_path):

@@ -1,12 +1,15 @@
 """New files in the landing folder become batches under opaque ids."""
 
 import hashlib
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.defs.partitions import batch_id
+from deid_assets.store.atomic import make_folder
+from deid_assets.store.zones import Zone
 
 SETTLE_S = 5.0
 """A file that changed less than this long ago may still be being written."""
@@ -44,9 +47,9 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
         target = batch_folder(settings, batch)
         if target.exists():
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
-            _remove(arrival)
+            shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
             continue
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(settings.store, target.parent, Zone.RESTRICTED)
         staging = target.with_name(f".{batch}")
         staging.mkdir(mode=0o700, exist_ok=True)
         arrival.rename(staging / arrival.name)
@@ -90,12 +93,3 @@ def _sha256(path: Path) -> str:
 
 def _files(entry: Path) -> Iterator[Path]:
     return (path for path in ([entry] if entry.is_file() else sorted(entry.rglob("*"))) if path.is_file())
-
-
-def _remove(arrival: Path) -> None:
-    for path in _files(arrival):
-        path.unlink()
-    if arrival.is_dir():
-        for folder in sorted((path for path in arrival.rglob("*") if path.is_dir()), reverse=True):
-            folder.rmdir()
-        arrival.rmdir()

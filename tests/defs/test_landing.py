@@ -139,7 +139,18 @@ def test_what_arrived_is_open_to_its_owner_only(settings):
     drop(settings, "notes.jsonl")
 
     (batch,) = take_in(settings)
-    assert batch_folder(settings, batch).stat().st_mode & 0o077 == 0
+    folder = batch_folder(settings, batch)
+    assert {path.stat().st_mode & 0o077 for path in (folder, folder.parent, folder.parent.parent)} == {0}
+
+
+def test_a_second_copy_goes_with_its_links(settings):
+    for name in ("monday", "tuesday"):
+        path = drop(settings, f"{name}/notes.jsonl")
+        (path.parent / "gone").symlink_to("nowhere")
+        take_in(settings)
+
+    assert len(known_batches(settings)) == 1
+    assert not any(settings.landing.iterdir())
 
 
 def test_a_take_in_that_died_after_staging_is_finished_by_the_next(settings):
