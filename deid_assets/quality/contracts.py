@@ -185,11 +185,3 @@ def merged(*, sources: Collection[str]) -> Contract:
     """Over ``frames.spans_frame``: ``spans``, and no two of a note overlap."""
     disjoint = between("no_overlap", "No two spans of a note overlap", "gap", least=0)
     return Contract("merged", (*spans(sources=sources).expectations, disjoint))
-
-
-def balance() -> Contract:
-    """Over ``frames.balance_frame``: what went in came out or went to quarantine."""
-    return Contract(
-        "balance",
-        (between("balanced", "Notes in equal notes out plus notes in quarantine", "balance", least=0, most=0),),
-    )

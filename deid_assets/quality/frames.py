@@ -102,11 +102,3 @@ def with_margins(frame: pd.DataFrame) -> pd.DataFrame:
     )
     covered = frame.groupby("note_id")["end"].cummax().groupby(frame["note_id"]).shift(fill_value=0)
     return frame.assign(margin=margins.min(axis=1, skipna=False), gap=frame["start"] - covered)
-
-
-def balance_frame(*, entered: int, left: int, quarantined: int) -> pd.DataFrame:
-    """Return one row of note counts, with ``balance``: those unaccounted for, negative where some were added."""
-    import pandas as pd  # noqa: PLC0415
-
-    row = {"entered": entered, "left": left, "quarantined": quarantined, "balance": entered - left - quarantined}
-    return pd.DataFrame([row])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Edit, Redacted
+from deid_assets.core.redact import Edit
 from deid_assets.core.span import SpanSet
 from deid_assets.quality.verdict import Verdict
 
@@ -84,7 +84,7 @@ def survivors(audits: Iterable[Audit], *, limit: int = 0, blocking: bool = True)
 
     A value survives where its letters and digits occur as a whole sequence of tokens, case folded, whatever the
     blanks and punctuation between them, inside one kept segment; a number of at least seven digits in whatever
-    grouping, also inside a longer one. Replacements are not searched: see ``echoes``.
+    grouping, also inside a longer one. Replacements are not searched.
 
     Not sought, because they would raise false alarms: values with fewer than 4 letters and digits; the categories
     in ``SHARED``; dates without a digit ("Monday") and bare years. Counted without failing the check:
@@ -130,29 +130,6 @@ def _values_by_patient(audits: Iterable[Audit]) -> dict[tuple[bool, str], _Value
         for span in audit.gold:
             known.add(audit.note.text[span.start : span.end], span.label)
     return values
-
-
-def echoes(pairs: Iterable[tuple[Note, Redacted]], *, limit: int = 0, blocking: bool = False) -> Verdict:
-    """Check that no replacement reads like what it replaced, case and blanks aside.
-
-    A policy may mean it so, as where ages under 90 are kept; hence a warning unless ``blocking``.
-
-    Returns:
-        Counts ``replacements`` and ``echoes``.
-    """
-    replaced = echoed = 0
-    for note, redacted in pairs:
-        for edit in redacted.edits:
-            replaced += 1
-            before, after = note.text[edit.start : edit.end], redacted.text[edit.new_start : edit.new_end]
-            echoed += before.casefold().split() == after.casefold().split()
-    return Verdict(
-        "echoes",
-        passed=echoed <= limit,
-        blocking=blocking,
-        counts={"replacements": replaced, "echoes": echoed},
-        description="No replacement equals what it replaced",
-    )
 
 
 def _patient(note: Note) -> tuple[bool, str]:

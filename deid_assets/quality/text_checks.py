@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 
 from deid_assets.core.counts import Counts
-from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.intervals import wilson
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.pipeline import residual
 from deid_assets.core.redact import Edit, Redacted
-from deid_assets.core.span import SpanSet
 from deid_assets.quality.verdict import Verdict
 
 
@@ -48,58 +43,6 @@ def unchanged_outside(pairs: Iterable[tuple[Note, Redacted]]) -> Verdict:
         counts={"notes": len(kept), "changed": changed},
         description="Text outside the replaced spans is the original's, character for character",
     )
-
-
-def residual_hits(
-    detector: Detector,
-    pairs: Iterable[tuple[Note, Redacted]],
-    *,
-    keep: Collection[Phi] = (),
-    limit: int = 0,
-    blocking: bool = True,
-) -> Verdict:
-    """Run a detector on the redacted notes and check that it finds nothing in what was kept of the originals.
-
-    Hits inside a replacement are surrogates and do not count; of a hit over a border, the part outside counts if
-    it holds a letter or digit. A note that the detector fails on fails the check.
-
-    Args:
-        detector: Best one that had no part in the redaction.
-        pairs: Originals and their redactions.
-        keep: Categories that the policy keeps.
-        limit: Hits that pass.
-        blocking: Whether a failure stops the run.
-
-    Returns:
-        Counts ``notes``, ``hits``, ``notes_with_hits``, ``failed`` and ``hits_<label>`` for labels with hits.
-    """
-    rows = list(pairs)
-    outcomes = detect(detector, [replace(note, text=redacted.text) for note, redacted in rows], stage="residual")
-    found = [_residual_labels(*row, outcome, keep) for row, outcome in zip(rows, outcomes, strict=True)]
-    hits = Counter(label for labels in found for label in labels or ())
-    counts = {
-        "notes": len(rows),
-        "hits": hits.total(),
-        "notes_with_hits": sum(map(bool, found)),
-        "failed": found.count(None),
-    }
-    return Verdict(
-        f"residual_{detector.name}",
-        passed=counts["hits"] <= limit and counts["failed"] == 0,
-        blocking=blocking,
-        counts=counts | {f"hits_{label.lower()}": count for label, count in sorted(hits.items())},
-        description=f"{detector.name} finds nothing in the text that redaction kept",
-    )
-
-
-def _residual_labels(
-    note: Note, redacted: Redacted, outcome: SpanSet | Failed, keep: Collection[Phi]
-) -> list[Phi] | None:
-    """Labels of the parts of hits in kept text that hold a letter or digit; ``None`` where detection failed."""
-    if isinstance(outcome, Failed):
-        return None
-    pieces = [piece for piece in residual(outcome, redacted.edits) if piece.label not in keep]
-    return [piece.label for piece in pieces if any(map(str.isalnum, note.text[piece.start : piece.end]))]
 
 
 def recall_floor(

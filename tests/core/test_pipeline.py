@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from deid_assets import Failed, Note, Phi, Span, SpanSet
+from deid_assets import DisjointSpans, Failed, Note, Phi, Span, SpanSet
 from deid_assets.core.detector import detect
 from deid_assets.core.errors import DetectorError
 from deid_assets.core.keys import Key
-from deid_assets.core.pipeline import by_note, redact_all, resolve_all, sweep
-from deid_assets.core.redact import Policy
+from deid_assets.core.pipeline import by_note, redact_all, residual, resolve_all, sweep
+from deid_assets.core.redact import Policy, redact
 from deid_assets.core.resolve import LineUp
 from deid_assets.testing import marked
 
@@ -105,3 +105,24 @@ def test_a_detector_that_fails_on_the_masked_text_withholds_the_note():
 def test_two_outcomes_for_one_note_are_refused():
     with pytest.raises(DetectorError):
         by_note([Failed("n", "s", "E"), Failed("n", "s", "E")])
+
+
+@pytest.mark.parametrize(
+    ("text", "replacement", "left"),
+    [
+        ("MRN <MRN>123</MRN>, seen.", "[MRN]", []),
+        ("MRN <MRN>123</MRN>, seen.", "987", []),
+        ("MRN <MRN>123</MRN>, room 4.", "987", ["4"]),
+        ("MRN <MRN>123</MRN>45", "987", ["45"]),
+        ("MRN 45<MRN>123</MRN>67", "9", ["45", "67"]),
+        ("MRN <MRN>123</MRN>: seen 8", "98765", [":", "8"]),
+        ("<MRN>1</MRN>2<MRN>3</MRN>4", "", ["2", "4"]),
+        ("<MRN>1</MRN>2<MRN>3</MRN>4<MRN>5</MRN>", "77", ["2", "4"]),
+    ],
+)
+def test_of_a_hit_on_redacted_text_the_part_in_kept_text_is_left_in_its_offsets(text, replacement, left):
+    note, spans = marked(text)
+    redacted = redact(note, DisjointSpans.of(note, spans), Policy("p", lambda *_: replacement), key=KEY)
+    hits = [Span(*match.span(), Phi.ID) for match in re.finditer(r"[\d:]+", redacted.text)]
+
+    assert [note.text[span.start : span.end] for span in residual(hits, redacted.edits)] == left

@@ -137,15 +137,6 @@ def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(rows: li
     assert (gaps < 0).sum() == len(overlapping)
 
 
-@pytest.mark.parametrize(("left", "quarantined", "passes"), [(2, 1, True), (3, 0, True), (2, 0, False), (3, 1, False)])
-def test_notes_in_are_notes_out_plus_quarantine(left: int, quarantined: int, passes: bool) -> None:
-    frame = frames.balance_frame(entered=3, left=left, quarantined=quarantined)
-
-    (verdict,) = run(contracts.balance(), frame)
-
-    assert verdict.passed is passes
-
-
 @pytest.mark.parametrize("frame", [pd.DataFrame({"other": [1]}), pd.DataFrame()])
 def test_what_cannot_be_evaluated_fails_and_blocks(frame: pd.DataFrame) -> None:
     for contract in (contracts.raw_notes(), contracts.span_sets(), contracts.merged(sources=["gold"])):
