@@ -20,6 +20,11 @@ def _digits(text: str) -> str:
     return "".join(character for character in text if character.isdigit())
 
 
+def _high_digits(text: str) -> bool:
+    """Spaced digits that are no row of grades from 0 to 5."""
+    return any(digit in text for digit in "6789")
+
+
 def _three_digits(text: str) -> bool:
     """A number that may identify: three digits or more."""
     return len(_digits(text)) >= 3
@@ -179,6 +184,7 @@ CHECKS: Mapping[str, Check] = {
     "card": _card,
     "dea": _dea,
     "digits": _three_digits,
+    "high_digits": _high_digits,
     "iban": _stdnum("iban"),
     "initials": _initials,
     "ip": _ip,

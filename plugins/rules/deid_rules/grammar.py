@@ -236,7 +236,7 @@ class NameGrammar:
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
             return None
-        initialled = first + 1 < len(view.words) and pointed(view, first + 1)
+        initialled = first + 2 < len(view.words) and pointed(view, first + 1) and view.words[first + 2].islower()
         if kind & Kind.EPONYM and not initialled and (not kind & Kind.FIRST or self.eponymous(view, first)):
             return None
         if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
@@ -271,6 +271,14 @@ class NameGrammar:
         if plain and not (kind & Kind.FIRST and self._family_follows(view, first)):
             return None
         return self.name_at(view, offset, any_case=True)
+
+    def name_small(self, view: View, offset: int) -> tuple[int, int] | None:
+        """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""
+        found = self.name_lower(view, offset)
+        first = view.word_from(offset)
+        if found is None or found[1] <= view.stops[first] or not self.kind(view.words[first]) & Kind.NAME:
+            return None
+        return found
 
     def _family_follows(self, view: View, index: int) -> bool:
         """Whether a family name that is no word comes next, as in ``mark silva``."""

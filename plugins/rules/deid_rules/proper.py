@@ -25,7 +25,9 @@ class ProperGrammar:
         words, gaps = view.words, view.gaps
         stop = view.word_from(start)
         first, index, specific = stop, stop - 1, False
-        while index >= 0 and stop - index <= MAX_PROPER_WORDS and self._binds(words[index], gaps[index + 1]):
+        while index >= 0 and stop - index <= MAX_PROPER_WORDS:
+            if not self._binds(words[index], gaps[index + 1]) and not (index + 1 == stop and view.wrapped(stop)):
+                break
             word = words[index]
             kind = self.kind(word)
             if kind & Kind.CONNECTOR and not word[0].isupper():

@@ -125,6 +125,7 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "name_plain": lambda view, _, end: names.name_plain(view, end),
         "name_cased": lambda view, _, end: names.name_cased(view, end),
         "name_lower": lambda view, _, end: names.name_lower(view, end),
+        "name_small": lambda view, _, end: names.name_small(view, end),
         "name_line": names.name_line,
         "name_header": names.name_header,
         "name_back": lambda view, start, _: names.name_before(view, start),

@@ -13,7 +13,7 @@ _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
 
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
-WRAPPED_CHARS = 55
+WRAPPED_CHARS = 48
 """A line at least so long that ends with a word may go on in the next."""
 
 
