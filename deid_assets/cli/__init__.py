@@ -7,6 +7,7 @@ standard error, nothing written; 3 a fault of the program.
 from deid_assets.cli.app import app
 from deid_assets.cli.commands import corpus, detect, doctor, evaluate, redact
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
+from deid_assets.cli.verification import verify
 
 __all__ = [
     "app",
@@ -20,4 +21,5 @@ __all__ = [
     "policies",
     "profiles",
     "redact",
+    "verify",
 ]

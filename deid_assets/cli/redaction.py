@@ -50,7 +50,7 @@ class Redaction:
         from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads Faker for surrogates
 
         chosen = load_policy(policy)
-        return cls(chosen, check_key(chosen, _secret()), keep_patient_ids)
+        return cls(chosen, check_key(chosen, secret_of_environment()), keep_patient_ids)
 
     def run(
         self, notes: Sequence[Note], found: Found, withheld: Withheld, counted: dict[str, int]
@@ -162,7 +162,12 @@ def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpa
         return Failed(note.note_id, "redact", type(error).__name__)
 
 
-def _secret() -> bytes | None:
+def secret_of_environment() -> bytes | None:
+    """Return the secret of ``DEID_KEY``, or ``None`` where it is not set.
+
+    Raises:
+        ConfigError: It is not hexadecimal.
+    """
     value = os.environ.get("DEID_KEY")
     try:
         return bytes.fromhex(value) if value else None

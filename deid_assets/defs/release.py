@@ -20,6 +20,7 @@ from deid_assets.plugins import available
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
+from deid_assets.store.manifests import MANIFEST, signed
 from deid_resources.corpus import Corpus
 
 RELEASED = "released_corpus"
@@ -105,7 +106,7 @@ def _publish(batch: str, corpus: Corpus, policy: Policy, released: pa.Table, rec
     with atomic_file(folder / "notes.jsonl") as file:
         file.write(lines)
     manifest = make_manifest(batch, corpus, policy, receipt, files={"notes.jsonl": hashlib.sha256(lines).hexdigest()})
-    with atomic_file(folder / "manifest.json") as file:
+    with atomic_file(folder / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
     record_release(corpus, batch, policy.name, receipt)
 
@@ -130,8 +131,7 @@ def make_manifest(
         "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
         "counts": dict(receipt.counts),
     }
-    canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
-    return {**manifest, "signature": corpus.key.derive("manifest", canonical).hex()}
+    return signed(manifest, key=corpus.key)
 
 
 def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:
