@@ -122,6 +122,7 @@ class NameGrammar:
         return (
             (given or bool(kind & Kind.LAST))
             and view.words[index][0].isupper()
+            and len(view.words[index]) > 1
             and not kind & (Kind.STOP | Kind.COMMON)
             and view.wrapped(index)
         )
@@ -146,6 +147,9 @@ class NameGrammar:
         if comma >= len(words) or gaps[comma] not in _COMMAS or not self._may_be_family(view, first, any_case=any_case):
             return None
         if not self._given(view, comma, words[comma - 1], any_case=any_case):
+            return None
+        family = [self.kind(word) for word in words[first:comma] if not self.kind(word) & Kind.PARTICLE]
+        if len(family) > 1 and family[0] & Kind.FIRST and not self.kind(words[comma]) & Kind.FIRST:
             return None
         last, index = comma, comma + 1
         while index < len(words) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:

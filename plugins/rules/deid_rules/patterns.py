@@ -12,6 +12,7 @@ import re2
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_rules.checks import Check, check_named
+from deid_rules.phones import Confirm, phone_in
 
 # Letters by code range, which keeps RE2's programs small: Latin with accents, combining marks, Greek, Cyrillic.
 _LETTER = r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}"
@@ -50,6 +51,9 @@ class Pattern:
         native: Finer kind, written to ``native_label``.
         check: Name of a check the span must pass.
         unchecked_score: Score where the check fails; 0 drops the match.
+        phone: Regions whose number plans judge the span: a valid number scores at least ``phone_score``, one that no
+            plan allows loses a tenth of its score. ``["+"]`` for numbers with a country code.
+        phone_score: Score of a valid number.
         context: Words of which one must be near for ``context_score``.
         context_score: Score with context.
         reach: How many characters before and after the match the context may be.
@@ -74,6 +78,8 @@ class Pattern:
     native: str = ""
     check: str = ""
     unchecked_score: float = 0.0
+    phone: tuple[str, ...] = ()
+    phone_score: float = 0.9
     context: tuple[str, ...] = ()
     context_score: float = 0.9
     reach: int = 50
@@ -102,6 +108,7 @@ class Compiled:
     regex: Any
     groups: tuple[tuple[int, Phi], ...]
     check: Check | None
+    phone: Confirm | None
     whole: bool
     context: re.Pattern[str] | None
     not_before: re.Pattern[str] | None
@@ -141,7 +148,7 @@ def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], 
     try:
         for key in ("regex", "not_before", "not_after"):
             settings[key] = expand(settings.get(key, ""), words)
-        for key in ("context", "profiles"):
+        for key in ("context", "phone", "profiles"):
             settings[key] = tuple(settings.get(key, ()))
         if "label" in settings:
             settings["label"] = Phi(settings["label"])
@@ -192,6 +199,7 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         regex=regex,
         groups=groups or ((0, pattern.label or Phi.OTHER),),
         check=check,
+        phone=phone_in(*(region for region in pattern.phone if region != "+")) if pattern.phone else None,
         whole=bool(groups) and b"phi" not in regex.groupindex,
         context=_context(pattern.context),
         not_before=not_before,

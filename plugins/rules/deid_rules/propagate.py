@@ -48,15 +48,20 @@ PERSONAL_VERBS = frozenset(
 MIN_LETTERS = 3
 
 
-def propagate(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> Iterator[Candidate]:
+def propagate(
+    names: Iterable[Candidate], view: View, grammar: NameGrammar, *, capitals_tell: bool = True
+) -> Iterator[Candidate]:
     """Yield each mention of a word of a strong name, whatever its possessive; and in lower case if it is no word.
 
     A word of ordinary vocabulary (``Wood``) is carried over from names of the strongest evidence only, and only to
-    where it has a capital within a sentence or a person's verb or possessive follows.
+    where it has a capital within a sentence or a person's verb or possessive follows; not where capitals do not tell
+    a name, as in German.
     """
     strong = [name for name in names if name.score >= STRONG]
     known = _words(strong, view, grammar, common=False)
     common = _words((name for name in strong if name.score >= STRONGEST), view, grammar, common=True)
+    if not capitals_tell:
+        common = set()
     if not known and not common:
         return
     for index, written in enumerate(view.words):

@@ -98,7 +98,7 @@ class Rulebook:
         pairs_only: bool = False,
     ) -> None:
         self._allowed, self._min_score = allowed, min_score
-        self._grammar = NameGrammar(lexicon)
+        self._grammar, self._capitals_tell = NameGrammar(lexicon), not pairs_only
         self._kept_ids = frozenset(pattern.id for each in rules for pattern in each.patterns if pattern.keep)
         self._scanner = Scanner([pattern_set for each in rules for pattern_set in each.sets], lexicon)
         self._names = NameFinder(self._grammar, pairs_only=pairs_only)
@@ -112,7 +112,8 @@ class Rulebook:
         kept = [candidate for candidate in found if candidate.rule in self._kept_ids]
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)
-        found += propagate([c for c in found if c.label is Phi.NAME], view, self._grammar)
+        names = [candidate for candidate in found if candidate.label is Phi.NAME]
+        found += propagate(names, view, self._grammar, capitals_tell=self._capitals_tell)
         return [with_years(candidate, view.text) for candidate in arbitrate(found, view.text)]
 
 

@@ -12,12 +12,14 @@ from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.patterns import WITHIN, Compiled, Pattern, compile_pattern
+from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
 """From a match [start, end) of a text to the span it leads to, if any; those of ``WITHIN`` are given its group ``phi``."""
 
+IMPOSSIBLE_FACTOR = 0.9
 _BEHIND, _AHEAD = 24, 40
 _SET_BYTES = 64 << 20
 _SET_SIZE = 15
@@ -177,7 +179,14 @@ def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
         score = max(score, pattern.context_score)
     if score > 0 and compiled.check and not compiled.check(text[start:end]):
         score = pattern.unchecked_score
-    return score
+    return _judged(compiled.phone(text[start:end]), score, pattern) if compiled.phone else score
+
+
+def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
+    """The score of a telephone number after the number plans have been asked."""
+    if phone is Phone.VALID:
+        return max(score, pattern.phone_score)
+    return score if phone is Phone.POSSIBLE else score * IMPOSSIBLE_FACTOR
 
 
 def _touches(text: str, start: int, end: int, boundary: str) -> bool:

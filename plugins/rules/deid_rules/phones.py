@@ -1,0 +1,51 @@
+"""What the library of national number plans says about a candidate telephone number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import IntEnum
+from functools import lru_cache
+
+CACHED_NUMBERS = 4096
+_EXTENSION = re.compile(r"[\s,;]*(?:x|ext\.?|extension)[\s.:#]*\d+\Z", re.IGNORECASE)
+
+
+class Phone(IntEnum):
+    """How far a number plan bears a candidate out."""
+
+    IMPOSSIBLE = 0
+    POSSIBLE = 1
+    VALID = 2
+
+
+Confirm = Callable[[str], Phone]
+
+
+def phone_in(*regions: str) -> Confirm:
+    """Return the judge of a number as dialled in any of the regions.
+
+    Args:
+        regions: ISO 3166 codes whose plans are tried in turn; none where the number must begin with ``+`` or ``00``.
+    """
+
+    @lru_cache(maxsize=CACHED_NUMBERS)
+    def judge(text: str) -> Phone:
+        dialled = _EXTENSION.sub("", text)
+        if dialled.startswith("00"):
+            dialled = "+" + dialled[2:]
+        return max(_judged(dialled, region) for region in regions or (None,))
+
+    return judge
+
+
+def _judged(text: str, region: str | None) -> Phone:
+    import phonenumbers  # noqa: PLC0415 - the number plans load when a number is first met
+
+    try:
+        number = phonenumbers.parse(text, region)
+    except phonenumbers.NumberParseException:
+        return Phone.IMPOSSIBLE
+    if phonenumbers.is_valid_number(number):
+        return Phone.VALID
+    return Phone.POSSIBLE if phonenumbers.is_possible_number(number) else Phone.IMPOSSIBLE
