@@ -195,8 +195,14 @@ def _numbers(verdict: Verdict) -> str:
 
 
 def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:
-    """Return a verdict for every declared check; one without an answer has failed."""
+    """Return a verdict for every declared check; one without an answer has failed.
+
+    Raises:
+        DeidError: A verdict is given twice, or answers no declared check: a failed one would go unseen.
+    """
     given = {verdict.name: verdict for verdict in draft.verdicts}
+    if len(given) < len(draft.verdicts) or not given.keys() <= {check.name for check in checks}:
+        raise errors.DeidError(f"verdicts {', '.join(sorted(given))}: declare each as a check, and answer it once")
     return {
         check.name: given.get(check.name)
         or Verdict(check.name, passed=False, blocking=True, counts={"not_evaluated": 1}, description="Not evaluated.")

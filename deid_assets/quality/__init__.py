@@ -4,6 +4,6 @@
 ``text_checks``, ``survival`` and ``duplicates`` read text and give back counts only.
 """
 
-from deid_assets.quality.verdict import Verdict, VerdictRow, folded, within_share
+from deid_assets.quality.verdict import Verdict, folded, within_share
 
-__all__ = ["Verdict", "VerdictRow", "folded", "within_share"]
+__all__ = ["Verdict", "folded", "within_share"]

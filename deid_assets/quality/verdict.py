@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
-
-
-class VerdictRow(TypedDict):
-    """What a receipt keeps of a verdict."""
-
-    passed: bool
-    blocking: bool
-    counts: Mapping[str, int | float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +23,6 @@ class Verdict:
     blocking: bool
     counts: Mapping[str, int | float] = field(default_factory=dict)
     description: str = ""
-
-    def row(self) -> VerdictRow:
-        """The verdict without its name and description, as receipts store it."""
-        return {"passed": self.passed, "blocking": self.blocking, "counts": dict(self.counts)}
 
 
 def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:

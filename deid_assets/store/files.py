@@ -15,6 +15,7 @@ receipt names its inputs by digest and shows that.
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,13 +115,16 @@ class CorpusFiles:
         return sorted(path.parent.name for path in folder.glob(f"*/{RECEIPT}"))
 
     def erase(self, batch: str) -> list[str]:
-        """Delete every asset's files for the batch and return the assets' names.
+        """Delete every asset's files for the batch, and the files it came from, and return the assets' names.
 
         Deleting is not shredding: backups and the disk's free blocks may still hold the bytes.
         What was made from the batch for other partitions (``dependents``) then fails ``verify_chain``.
         """
-        checked_batch(batch)
         erased = []
+        arrived = self._folder("landing", batch)  # holds folders as they were dropped
+        if arrived.is_dir():
+            shutil.rmtree(arrived)
+            erased.append("landing")
         for zone in Zone:
             base = self.root / zone
             for folder in sorted(path for path in base.rglob(batch) if path.is_dir() and path.parent != base):

@@ -178,3 +178,18 @@ def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installati
     (message,) = installation.failures(result).values()
     assert f"gold_annotations@{BATCH} was made again while it was being read" in message
     assert stored(installation) is None
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [*verdicts(gate=True, hint=True), Verdict("stray", passed=False, blocking=True)],
+        [*verdicts(gate=False, hint=True), *verdicts(gate=True)],
+    ],
+    ids=["no check asks for it", "two answers"],
+)
+def test_a_failed_verdict_is_never_passed_over(run, installation, found):
+    (message,) = installation.failures(run(drafted(found))).values()
+
+    assert "declare each as a check, and answer it once" in message
+    assert stored(installation) is None

@@ -383,14 +383,18 @@ def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: CorpusFile
     crashed = folder(files, "redacted_notes/tag", "b-1")
     crashed.mkdir(parents=True)
     (crashed / ".tmp-99").write_bytes(b"Canary")
+    arrived = folder(files, "landing", "b-1") / "monday"
+    arrived.mkdir(parents=True)
+    (arrived / "notes.txt").write_bytes(b"Canary")
     assert files.dependents("b-1") == ["leaderboard@all", "scorecard@all"]
 
     erased = files.erase("b-1")
 
     assert erased == sorted(
-        ["raw_notes", "spans/rules", "spans/tagger", "merged_spans", "released_corpus", "redacted_notes/tag"]
+        ["landing", "raw_notes", "spans/rules", "spans/tagger", "merged_spans", "released_corpus", "redacted_notes/tag"]
     )
     assert [path for path in files.root.rglob("*") if path.is_file() and path.parent.name == "b-1"] == []
+    assert not arrived.exists()
     assert files.batches("spans/b-1") == ["b-2"]
     assert files.erase("b-1") == []
     with pytest.raises(ProvenanceError, match="spans/rules, batch b-1: never written"):
