@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        page = browser.new_page(viewport={"width": 2200, "height": 1150})
+        page = browser.new_page(viewport={"width": 2600, "height": 1700}, device_scale_factor=0.65)
         take_graph(page, options.server, options.out / "asset-graph.png")
         browser.close()
 
@@ -35,7 +35,13 @@ def take_graph(page: Page, server: str, path: Path) -> None:
     opened = ",".join(f"global@global:{group}" for group in GROUPS)
     page.goto(f"{server}/asset-groups?{urlencode({'expanded': opened})}")
     page.wait_for_timeout(SETTLE_MS)
-    page.screenshot(path=path)
+    # The graph is centred with its top under the toolbar: drag it down by an empty corner.
+    page.mouse.move(700, 1500)
+    page.mouse.down()
+    page.mouse.move(700, 1580, steps=8)
+    page.mouse.up()
+    page.wait_for_timeout(1_000)
+    page.screenshot(path=path, clip={"x": 540, "y": 110, "width": 2060, "height": 1590})
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
 
 
 def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinition]:
-    """Return the assets of one detector; in the UI they are a group of their own."""
-    name, group = plugin.name, f"detector_{plugin.name}"
+    """Return the assets of one detector: its spans, a group of their own in the UI, and its score card."""
+    name = plugin.name
     role = "line-up" if name in settings.line_up else "shadow"
     tags = {"deid/detector": name, "deid/role": role}
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
@@ -83,7 +83,7 @@ def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinit
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES],
                 code_version=f"{plugin.code_version}+{settings.digest_of_detector(name)}",
-                group=group,
+                group=f"detector_{name}",
                 description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
                 kinds=set(plugin.keywords[:2]) | {"parquet"},
                 schema=frames.SPANS,
@@ -98,7 +98,7 @@ def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinit
                 checks=scoring.SCORECARD_CHECKS,
                 deps=[ingest.GOLD, f"spans/{name}"],
                 code_version=f"{VERSION}+{settings.digest('profile')}",
-                group=group,
+                group="scores",
                 description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
                 kinds={"report"},
                 schema=scores.SCORES,

@@ -190,7 +190,7 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
         install(plugin, late)
         reloaded = server.ask(RELOAD, location=LOCATION)["reloadRepositoryLocation"]
         assert reloaded["locationOrLoadError"]["__typename"] == "RepositoryLocation"
-        assert server.groups()["detector_badge"] == {"spans/badge", "scorecard/badge"}
+        assert server.groups()["detector_badge"] == {"spans/badge"}
 
         launched = server.ask(BACKFILL, batches=batches)["launchPartitionBackfill"]
         assert launched["__typename"] == "LaunchBackfillSuccess", launched
