@@ -57,7 +57,8 @@ class Settings(_Frozen):
         languages: ISO 639-1 codes that notes may have.
         profile: Which categories count as PHI in scores and gates, and under which labels.
         labels: Label map of the gold annotations that arrive with notes.
-        redact_gold: Also redact what people annotated and no detector found.
+        redact_gold: Also redact what people annotated and no detector found. Where it is off, a note in which
+            some of it is left is withheld.
         detectors: Keyword options per detector.
         gates: Limits of the data-quality checks.
         workers: Processes that a large batch's detection may use.

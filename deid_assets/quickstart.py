@@ -63,7 +63,7 @@ def _console() -> Console:
 
 def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:
     """Copy the given notes, or make the sample if this installation never had any."""
-    settings.landing.mkdir(parents=True, exist_ok=True)
+    settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
     if notes is not None:
         if not notes.exists():
             raise InputError(f"{notes}: no such file or folder; name one of notes")
