@@ -11,10 +11,14 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.phi import profile as profile_named
 from deid_assets.core.span import Span, SpanSet
+from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, Language, read_gazetteer, read_language
 from deid_rules.lexicon import PHRASE_LABELS
 from deid_rules.rulebook import Rulebook, lexicon_of, rules_of
 from deid_rules.view import View
+
+GROUP_CHARS = 100_000
+"""Characters of text that are read together: enough for speed, little for memory."""
 
 
 class RulesDetector:
@@ -70,14 +74,23 @@ class RulesDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
-        for note in notes:
-            rulebook = self._rulebook(note.lang)
-            found = rulebook.find(View(note.text)) if note.text else []
-            yield SpanSet(
-                note.note_id,
-                note.digest,
-                tuple(Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found),
-            )
+        for group in _groups(notes):
+            for note, found in zip(group, self._found(group), strict=True):
+                spans = (Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found)
+                yield SpanSet(note.note_id, note.digest, tuple(spans))
+
+    def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
+        """What is found in each note; notes of one language are read together."""
+        found: list[list[Candidate]] = [[] for _ in notes]
+        by_lang: dict[str | None, list[int]] = {}
+        for index, note in enumerate(notes):
+            if note.text:
+                by_lang.setdefault(note.lang, []).append(index)
+        for lang, indexes in by_lang.items():
+            views = [View(notes[index].text) for index in indexes]
+            for index, candidates in zip(indexes, self._rulebook(lang).find(views), strict=True):
+                found[index] = candidates
+        return found
 
     def _rulebook(self, lang: str | None) -> Rulebook:
         """The rules for a language: its own and the common ones; built when first met."""
@@ -92,6 +105,18 @@ class RulesDetector:
                 pairs_only=key == OTHER,
             )
         return self._rulebooks[key]
+
+
+def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
+    """Runs of notes to be read together, each of at most ``GROUP_CHARS`` characters or one note."""
+    first, chars = 0, 0
+    for index, note in enumerate(notes):
+        if index > first and chars + len(note.text) > GROUP_CHARS:
+            yield notes[first:index]
+            first, chars = index, 0
+        chars += len(note.text)
+    if first < len(notes):
+        yield notes[first:]
 
 
 def _listed(lists: Sequence[Language]) -> set[Phi]:

@@ -64,13 +64,12 @@ def propagate(
         common = set()
     if not known and not common:
         return
-    for index, written in enumerate(view.words):
-        word = without_possessive(written)
-        key = word.lower()
-        if not (key in known or (key in common and _personal(view, index, grammar))):
+    every = known | common
+    for index, key in enumerate(view.keys):
+        if key not in every or not (key in known or _personal(view, index, grammar)):
             continue
         if not grammar.eponymous(view, index):
-            start, end = view.starts[_initials(view, index)], view.starts[index] + len(word)
+            start, end = view.starts[_initials(view, index)], view.starts[index] + len(without_possessive(view.words[index]))
             yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
 
 

@@ -104,9 +104,11 @@ class Rulebook:
         self._names = NameFinder(self._grammar, pairs_only=pairs_only)
         self._places = PlaceFinder(self._grammar)
 
-    def find(self, view: View) -> list[Candidate]:
-        """Return the candidates that stand after arbitration, sorted, no two overlapping."""
-        found = list(self._scanner.scan(view))
+    def find(self, views: Sequence[View]) -> list[list[Candidate]]:
+        """Return for each text the candidates that stand after arbitration, sorted, no two overlapping."""
+        return [self._settled(view, found) for view, found in zip(views, self._scanner.scan(views), strict=True)]
+
+    def _settled(self, view: View, found: list[Candidate]) -> list[Candidate]:
         found += self._places.find(view)
         found += self._names.find(view)
         kept = [candidate for candidate in found if candidate.rule in self._kept_ids]

@@ -42,16 +42,18 @@ class PatternSet:
         self._compiled: dict[int, Compiled] = {}
         self._set = _pattern_set(patterns, origin)
 
-    def occurring(self, data: bytes) -> Iterator[Compiled]:
-        """Yield the patterns that occur in a text."""
+    def occurring(self, data: bytes) -> Sequence[int]:
+        """Indexes of the patterns that occur in a text; of all where the set cannot tell."""
         present = self._set.Match(data)
         if present is None or len(self._patterns) not in present:
-            present = range(len(self._patterns))
-        for index in sorted(present):
-            if index < len(self._patterns):
-                if index not in self._compiled:
-                    self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
-                yield self._compiled[index]
+            return range(len(self._patterns))
+        return [index for index in present if index < len(self._patterns)]
+
+    def compiled(self, index: int) -> Compiled:
+        """One of the patterns, compiled alone when first asked for."""
+        if index not in self._compiled:
+            self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
+        return self._compiled[index]
 
 
 def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
@@ -72,11 +74,22 @@ class Scanner:
         self._lexicon = lexicon
         self._walks = _walks(lexicon)
 
-    def scan(self, view: View) -> Iterator[Candidate]:
-        """Yield what the patterns find, in the order of the patterns."""
+    def scan(self, views: Sequence[View]) -> list[list[Candidate]]:
+        """Return what the patterns find in each text.
+
+        Patterns are in the outer loop: an automaton that stays in the processor's cache runs several times faster.
+        """
+        found: list[list[Candidate]] = [[] for _ in views]
         for pattern_set in self._sets:
-            for compiled in pattern_set.occurring(view.data):
-                yield from self._run(compiled, view)
+            texts: dict[int, list[int]] = {}
+            for at, view in enumerate(views):
+                for index in pattern_set.occurring(view.data):
+                    texts.setdefault(index, []).append(at)
+            for index, where in texts.items():
+                compiled = pattern_set.compiled(index)
+                for at in where:
+                    found[at].extend(self._run(compiled, views[at]))
+        return found
 
     def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
         for match in compiled.regex.finditer(view.data):

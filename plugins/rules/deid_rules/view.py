@@ -11,6 +11,7 @@ from itertools import accumulate
 _LETTER = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
 _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
 
+_POSSESSIVES = frozenset(("'s", "\u2019s"))
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
 WRAPPED_CHARS = 48
@@ -50,6 +51,11 @@ class View:
     def words(self) -> list[str]:
         """Runs of letters, in order."""
         return self._parts[1::2]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The words in lower case, without a final ``'s``."""
+        return [word[:-2] if word[-2:] in _POSSESSIVES else word for word in map(str.lower, self.words)]
 
     @cached_property
     def gaps(self) -> list[str]:
