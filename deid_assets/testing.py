@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from deid_assets.core.detector import Detector
+from deid_assets.core.detector import Detector, check_spans
 from deid_assets.core.errors import DetectorError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -54,8 +54,8 @@ def mark(note: Note, spans: Iterable[Span]) -> str:
 def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS) -> None:
     """Run the detector contract on hard inputs.
 
-    Checks the attributes, that each note gives one set in order with the right digest, in-bounds spans
-    and declared labels, that a second run gives the same, and that batching changes nothing.
+    Checks the attributes, that each note gives one set in order with the right digest, in-bounds spans,
+    declared labels and its own name as their source, that a second run gives the same, and that batching changes nothing.
 
     Raises:
         DetectorError: The contract is broken; the message says how.
@@ -69,9 +69,7 @@ def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS)
     if len(together) != len(notes):
         raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(together)} span sets out")
     for note, spans in zip(notes, together, strict=True):
-        spans.checked(note)
-        if undeclared := {span.label for span in spans} - detector.labels:
-            raise DetectorError(f"{detector.name}: undeclared labels {', '.join(sorted(undeclared))}")
+        check_spans(detector, note, spans)
         if list(detector.detect([note])) != [spans]:
             raise DetectorError(f"{detector.name}: note {note.note_id!r} differs alone and in the batch, or run to run")
     if list(detector.detect([])):

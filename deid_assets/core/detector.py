@@ -27,7 +27,10 @@ class Detector(Protocol):
     labels: frozenset[Phi]
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
-        """Yield one ``SpanSet`` per note, in order; the result does not depend on the batch."""
+        """Yield one ``SpanSet`` per note, in order, each span with ``name`` as its source.
+
+        The result does not depend on the batch.
+        """
         ...
 
 
@@ -74,10 +77,25 @@ def _checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     if len(span_sets) != len(notes):
         raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(span_sets)} span sets out")
     for note, spans in zip(notes, span_sets, strict=True):
-        spans.checked(note)
-        undeclared = {span.label for span in spans} - detector.labels
-        if undeclared:
-            raise DetectorError(
-                f"{detector.name}: note {note.note_id!r} has undeclared labels {', '.join(sorted(undeclared))}"
-            )
+        check_spans(detector, note, spans)
     return span_sets
+
+
+def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
+    """Check what a detector returned for a note.
+
+    Raises:
+        DigestError: The spans belong to another note or another version of its text.
+        OffsetError: A span ends after the note does.
+        DetectorError: A label is not declared, or a source is not the detector's name: what a line-up does not know
+            is not redacted.
+    """
+    spans.checked(note)
+    if undeclared := {span.label for span in spans} - detector.labels:
+        raise DetectorError(
+            f"{detector.name}: note {note.note_id!r} has undeclared labels {', '.join(sorted(undeclared))}"
+        )
+    if any(span.source != detector.name for span in spans):
+        raise DetectorError(
+            f"{detector.name}: note {note.note_id!r} has spans of another source; give each source={detector.name!r}"
+        )

@@ -27,6 +27,13 @@ class Undeclared(Finder):
     labels = frozenset({Phi.DATE})
 
 
+class Nameless(Finder):
+    """Leaves out the source, which a line-up goes by."""
+
+    def detect(self, notes):
+        return [SpanSet.of(note, [Span(0, 3, Phi.NAME)] if note.text.startswith("PHI") else []) for note in notes]
+
+
 class Short(Finder):
     def detect(self, notes):
         return list(super().detect(notes))[1:]
@@ -43,7 +50,10 @@ class Remembers(Finder):
 
     def detect(self, notes):
         self.seen += 1
-        return [SpanSet.of(note, [Span(0, 1, Phi.NAME)] if note.text and self.seen > 1 else []) for note in notes]
+        return [
+            SpanSet.of(note, [Span(0, 1, Phi.NAME, source="finder")] if note.text and self.seen > 1 else [])
+            for note in notes
+        ]
 
 
 def test_one_bad_note_fails_alone_and_the_rest_keep_their_spans():
@@ -75,3 +85,9 @@ def test_a_correct_detector_passes_the_contract():
 def test_the_contract_catches_broken_detectors(broken):
     with pytest.raises((DetectorError, DigestError)):
         check_detector(broken, texts=["PHI", "a PHI", "b"])
+
+
+def test_spans_of_another_source_fail_the_note_and_are_not_lost_to_the_line_up():
+    assert detect(Nameless(), [Note("a", "PHI")]) == [Failed("a", "spans/finder", "DetectorError")]
+    with pytest.raises(DetectorError, match="another source"):
+        check_detector(Nameless(), texts=["PHI"])
