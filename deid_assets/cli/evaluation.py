@@ -12,11 +12,13 @@ from deid_assets import __version__
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.scores import show, to_json
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress
+from deid_assets.core.comparison import Comparison, Row
 from deid_assets.core.errors import ConfigError, DeidError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS, PHI, label_map
 from deid_assets.core.phi import LabelMap, Phi, Profile, profile
-from deid_assets.core.score import Evaluation, evaluate_corpus, pair
+from deid_assets.core.score import Evaluation, evaluate_by_note, pair
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation import compare
 from deid_assets.formats import FORMATS, Fault
 from deid_assets.reports import evaluation_html
 
@@ -31,11 +33,13 @@ class Gold:
     Args:
         spans: By note id.
         lengths: Code points by note id.
+        patients: Patient id by note id, where known.
         labels: The map it was read with.
     """
 
     spans: Mapping[str, SpanSet]
     lengths: Mapping[str, int]
+    patients: Mapping[str, str]
     labels: LabelMap
 
     @property
@@ -71,7 +75,11 @@ def evaluate_files(
     """
     chosen, withheld = profile(profile_name), Withheld()
     gold = _read_gold(notes, label_map(labels) if labels else FORMATS[notes.format_name].labels, withheld)
-    evaluations = dict(_scored(gold, preds, list(dict.fromkeys(sources)), chosen))
+    evaluations: dict[str, Evaluation] = {}
+    rows: dict[str, Mapping[str, Row]] = {}
+    for name, total, by_note in _scored(gold, preds, list(dict.fromkeys(sources)), chosen):
+        evaluations[name], rows[name] = total, by_note
+    comparison = compare(rows, patients=gold.patients)
     facts = {
         "gold": notes.path.name,
         "labels": gold.labels.name,
@@ -80,15 +88,16 @@ def evaluate_files(
         "withheld": len(withheld),
     }
     if out is not None:
-        _write(out, evaluations, chosen, facts | {"predictions": ", ".join(path.name for path in preds)})
+        _write(out, evaluations, comparison, chosen, facts | {"predictions": ", ".join(path.name for path in preds)})
         say(f"report written to {out / 'report.html'}")
-    show(evaluations, style=style, facts=facts)
+    show(evaluations, comparison, style=style, facts=facts)
     return PARTIAL if len(withheld) else 0
 
 
 def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
     spans: dict[str, SpanSet] = {}
     lengths: dict[str, int] = {}
+    patients: dict[str, str] = {}
     with progress("reading gold") as advance:
         for found in notes.read(labels):
             if isinstance(found, Fault):
@@ -98,10 +107,12 @@ def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
             elif found.spans is not None:
                 spans[found.note.note_id] = found.spans
                 lengths[found.note.note_id] = len(found.note.text)
+                if found.note.patient_id is not None:
+                    patients[found.note.note_id] = found.note.patient_id
             advance(1)
     if not spans:
         raise InputError(f"{notes.path}: no annotated note could be read; give notes with spans")
-    return Gold(spans, lengths, labels)
+    return Gold(spans, lengths, patients, labels)
 
 
 def _advice(notes: NoteSource) -> str:
@@ -116,7 +127,7 @@ def _fits(notes: NoteSource, labels: LabelMap) -> bool:
 
 def _scored(
     gold: Gold, preds: Sequence[Path], sources: Sequence[str], chosen: Profile
-) -> Iterator[tuple[str, Evaluation]]:
+) -> Iterator[tuple[str, Evaluation, dict[str, Row]]]:
     if len({path.stem for path in preds}) < len(preds):
         raise ConfigError("two spans files have the same name, by which scores are told apart; rename one")
     for path in preds:
@@ -131,7 +142,7 @@ def _scored(
             name = prefix + (" + ".join(group) or path.stem)
             try:
                 pairs = pair(gold.spans.values(), _only(found, group))
-                yield name, evaluate_corpus(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
+                yield name, *evaluate_by_note(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
             except DeidError as error:
                 raise InputError(f"{path}: {error}") from error
 
@@ -141,7 +152,13 @@ def _only(found: Iterable[SpanSet], sources: Sequence[str]) -> Iterator[SpanSet]
         yield SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source in sources))
 
 
-def _write(out: Path, evaluations: Mapping[str, Evaluation], chosen: Profile, facts: Mapping[str, object]) -> None:
+def _write(
+    out: Path,
+    evaluations: Mapping[str, Evaluation],
+    comparison: Comparison,
+    chosen: Profile,
+    facts: Mapping[str, object],
+) -> None:
     page = evaluation_html(
         evaluations,
         title=f"{', '.join(evaluations)} against {facts['gold']}",
@@ -150,8 +167,11 @@ def _write(out: Path, evaluations: Mapping[str, Evaluation], chosen: Profile, fa
             "software": f"deid-assets {__version__}",
             **{name: str(facts[name]) for name in ("gold", "predictions")},
         },
+        comparison=comparison,
         corpus=f"{facts['notes']:,} annotated notes, label map {facts['labels']}",
     )
     out.mkdir(parents=True, exist_ok=True)
-    (out / "scores.json").write_text(json.dumps(to_json(evaluations, facts), indent=1) + "\n", encoding="utf-8")
+    (out / "scores.json").write_text(
+        json.dumps(to_json(evaluations, comparison, facts), indent=1) + "\n", encoding="utf-8"
+    )
     (out / "report.html").write_text(page, encoding="utf-8")

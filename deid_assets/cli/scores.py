@@ -8,50 +8,59 @@ from typing import Any
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
+from deid_assets.core.comparison import Comparison, Ratio
 from deid_assets.core.score import Counts, Evaluation, NoteCounts, Scheme
-from deid_assets.reports import leaderboard_md, scores_md
+from deid_assets.reports import comparison_md, leaderboard_md, scores_md
+from deid_assets.reports.comparison import difference_table, drawn_from, interval_of, interval_table
 from deid_assets.reports.numbers import amount, ranked, ratio
 
 HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")
 
 
-def to_json(evaluations: Mapping[str, Evaluation], facts: Mapping[str, object]) -> dict[str, Any]:
-    """Return facts, and per detector its micro and macro averages and every count they come from."""
+def to_json(
+    evaluations: Mapping[str, Evaluation], comparison: Comparison, facts: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return facts, and per detector its averages, intervals, difference to the first, and every count behind them."""
     scores = {
         name: {
             "micro": {str(scheme): _ratios(found.micro(scheme)) for scheme in Scheme},
             "macro": {str(scheme): {"f1": found.macro(scheme).f1} for scheme in Scheme},
+            **comparison.to_json(name),
             "counts": found.to_json(),
         }
         for name, found in evaluations.items()
     }
-    return {**facts, "detectors": scores}
+    draws = {name: getattr(comparison, name) for name in ("unit", "units", "resamples", "seed")}
+    return {**facts, "bootstrap": draws, "detectors": scores}
 
 
-def show(evaluations: Mapping[str, Evaluation], *, style: str, facts: Mapping[str, object]) -> None:
+def show(
+    evaluations: Mapping[str, Evaluation], comparison: Comparison, *, style: str, facts: Mapping[str, object]
+) -> None:
     """Print scores; several detectors side by side, the one that hides most first."""
     if style == "json":
-        print_json(to_json(evaluations, facts))
+        print_json(to_json(evaluations, comparison, facts))
     elif style == "markdown":
-        _show_markdown(evaluations)
+        _show_markdown(evaluations, comparison)
     else:
-        _show_tables(evaluations)
+        _show_tables(evaluations, comparison)
 
 
-def _show_markdown(evaluations: Mapping[str, Evaluation]) -> None:
+def _show_markdown(evaluations: Mapping[str, Evaluation], comparison: Comparison) -> None:
     if len(evaluations) > 1:
-        typer.echo(f"{leaderboard_md(evaluations)}\n")
+        typer.echo(f"{leaderboard_md(evaluations)}\n\n{comparison_md(comparison)}\n")
     for name, found in evaluations.items():
         heading = f"### {name}\n\n" if len(evaluations) > 1 else ""
         typer.echo(f"{heading}{scores_md(found)}\n\n{_notes(found)}\n")
 
 
-def _show_tables(evaluations: Mapping[str, Evaluation]) -> None:
+def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) -> None:
     if len(evaluations) == 1:
         (found,) = evaluations.values()
         rows = [_row(label or "all", found, label) for label in [*found.labels, None]]
         print_table(("label", *HEADINGS), rows, numbers_from=1)
         print_line(f"\n{_notes(found)}")
+        print_line(_intervals(comparison))
         return
     side_by_side = ranked(evaluations)
     headings = ("detector", *HEADINGS, "notes covered", "clean notes touched")
@@ -59,6 +68,11 @@ def _show_tables(evaluations: Mapping[str, Evaluation]) -> None:
     print_table(headings, rows, numbers_from=1)
     typer.echo()
     _show_labels(side_by_side)
+    typer.echo()
+    for table in (interval_table(comparison), difference_table(comparison)):
+        print_table(*table, numbers_from=1)
+        typer.echo()
+    print_line(f"intervals: {drawn_from(comparison)}; p: exchange of whole {comparison.unit}s, not corrected")
 
 
 def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
@@ -92,6 +106,13 @@ def _notes(found: Evaluation) -> str:
         f"{notes.touched:,} of {notes.phi_free:,} notes without PHI touched; "
         f"{sum(found.out_of_scope.values()):,} spans in categories that this gold does not annotate"
     )
+
+
+def _intervals(comparison: Comparison) -> str:
+    (name,) = comparison.intervals
+    shown = (("strict F1", Scheme.STRICT, Ratio.F1), ("hidden", Scheme.HIDDEN, Ratio.RECALL))
+    figures = (f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown)
+    return f"{'; '.join(figures)}; {drawn_from(comparison)}"
 
 
 def _ratios(counts: Counts) -> dict[str, float | None]:

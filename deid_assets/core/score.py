@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import add
 
+from deid_assets.core.comparison import SCHEMES, Row
 from deid_assets.core.counts import Counts, Evaluation, Macro, NoteCounts, Scheme
 from deid_assets.core.errors import DigestError, InputError, OffsetError
 from deid_assets.core.intervals import (
@@ -27,12 +29,15 @@ __all__ = [
     "NoteCounts",
     "Scheme",
     "evaluate",
+    "evaluate_by_note",
     "evaluate_corpus",
     "pair",
     "wilson",
 ]
 
 _ByLabel = dict[str, set[Range]]
+_CHARACTERS = slice(3 * SCHEMES.index(Scheme.CHARACTERS), 3 * SCHEMES.index(Scheme.CHARACTERS) + 3)
+"""Where a row holds the characters of all labels at once: those of each label would count a shared one twice."""
 
 
 def evaluate(
@@ -82,6 +87,30 @@ def evaluate_corpus(
         InputError: A note comes twice, has no length, or has gold outside ``scope``.
     """
     tally = _Tally(profile, scope)
+    for _ in _rows(tally, pairs, lengths):
+        pass
+    return tally.total()
+
+
+def evaluate_by_note(
+    pairs: Iterable[tuple[SpanSet, SpanSet]],
+    *,
+    profile: Profile,
+    scope: frozenset[Phi] | None = None,
+    lengths: Mapping[str, int],
+) -> tuple[Evaluation, dict[str, Row]]:
+    """Return what ``evaluate_corpus`` does, and the micro counts of each note by its id, to resample from.
+
+    The rows add up to the micro counts of the evaluation. Arguments and errors are those of ``evaluate_corpus``.
+    """
+    tally = _Tally(profile, scope)
+    rows = dict(_rows(tally, pairs, lengths))
+    return tally.total(), rows
+
+
+def _rows(
+    tally: _Tally, pairs: Iterable[tuple[SpanSet, SpanSet]], lengths: Mapping[str, int]
+) -> Iterator[tuple[str, Row]]:
     seen: set[str] = set()
     for gold, pred in pairs:
         if gold.note_id in seen:
@@ -89,8 +118,7 @@ def evaluate_corpus(
         if gold.note_id not in lengths:
             raise InputError(f"note {gold.note_id!r} has no length; give the code points of every note")
         seen.add(gold.note_id)
-        tally.add(gold, pred, lengths[gold.note_id])
-    return tally.total()
+        yield gold.note_id, tally.add(gold, pred, lengths[gold.note_id])
 
 
 def pair(gold: Iterable[SpanSet], pred: Iterable[SpanSet]) -> Iterator[tuple[SpanSet, SpanSet]]:
@@ -143,12 +171,12 @@ class _Tally:
         self._in_scope = set(self._label_of.values())
         if scope is not None:
             self._in_scope &= {self._label_of.get(category) for category in scope}
-        self._cells: dict[tuple[str, Scheme], list[int]] = defaultdict(lambda: [0, 0, 0])
+        self._cells: dict[str, list[int]] = defaultdict(lambda: [0] * (3 * len(SCHEMES)))
         self._characters = Counts()
         self._notes = NoteCounts()
         self._out_of_scope: dict[str, int] = defaultdict(int)
 
-    def add(self, gold: SpanSet, pred: SpanSet, length: int) -> None:
+    def add(self, gold: SpanSet, pred: SpanSet, length: int) -> Row:
         _check(gold, pred, length)
         golds, preds = self._by_label(gold), self._by_label(pred)
         if strangers := golds.keys() - self._in_scope:
@@ -162,11 +190,17 @@ class _Tally:
         all_gold = union(_flat(golds))
         predicted = union(_flat(preds))
         hidden = union([*predicted, *_flat(outside)]) if outside else predicted
+        sums = [0] * (3 * len(SCHEMES))
         for label in golds.keys() | preds.keys():
-            self._add_label(label, golds.get(label, set()), preds.get(label, set()), all_gold=all_gold, hidden=hidden)
+            cells = self._add_label(
+                label, golds.get(label, set()), preds.get(label, set()), all_gold=all_gold, hidden=hidden
+            )
+            sums = list(map(add, sums, cells))
         found = size_of_common(all_gold, hidden)
         spurious = size(predicted) - size_of_common(predicted, all_gold)
-        self._characters += Counts(found, spurious, size(all_gold) - found)
+        left = size(all_gold) - found
+        self._characters += Counts(found, spurious, left)
+        sums[_CHARACTERS] = found, spurious, left
         self._notes += NoteCounts(
             notes=1,
             with_phi=int(bool(golds)),
@@ -174,13 +208,15 @@ class _Tally:
             touched=int(bool(preds) and not golds),
             chars=length,
         )
+        return tuple(sums)
 
     def total(self) -> Evaluation:
-        cells: dict[str, dict[Scheme, Counts]] = defaultdict(dict)
-        for (label, scheme), (tp, fp, fn) in sorted(self._cells.items()):
-            cells[label][scheme] = Counts(tp, fp, fn)
+        cells = {
+            label: {scheme: Counts(*counts[3 * at : 3 * at + 3]) for at, scheme in enumerate(SCHEMES)}
+            for label, counts in sorted(self._cells.items())
+        }
         return Evaluation(
-            self._profile.name, dict(cells), self._characters, self._notes, dict(sorted(self._out_of_scope.items()))
+            self._profile.name, cells, self._characters, self._notes, dict(sorted(self._out_of_scope.items()))
         )
 
     def _by_label(self, spans: SpanSet) -> _ByLabel:
@@ -193,7 +229,7 @@ class _Tally:
 
     def _add_label(
         self, label: str, gold: set[Range], pred: set[Range], *, all_gold: list[Range], hidden: list[Range]
-    ) -> None:
+    ) -> Row:
         exact = len(gold & pred)
         overlapping = exact if gold == pred else count_matches(gold, pred)
         concealed = sum(is_inside(found, hidden) for found in gold)
@@ -202,16 +238,17 @@ class _Tally:
         n_gold, n_pred = size(gold_chars), size(pred_chars)
         covered = size_of_common(gold_chars, hidden)
         labelled = size_of_common(gold_chars, pred_chars)
-        self._count(label, Scheme.STRICT, exact, len(pred) - exact, len(gold) - exact)
-        self._count(label, Scheme.RELAXED, overlapping, len(pred) - overlapping, len(gold) - overlapping)
-        self._count(label, Scheme.HIDDEN, concealed, spurious, len(gold) - concealed)
-        self._count(label, Scheme.CHARACTERS, covered, n_pred - size_of_common(pred_chars, all_gold), n_gold - covered)
-        self._count(label, Scheme.LABELLED_CHARACTERS, labelled, n_pred - labelled, n_gold - labelled)
-
-    def _count(self, label: str, scheme: Scheme, *counts: int) -> None:
-        cell = self._cells[label, scheme]
-        for at, count in enumerate(counts):
-            cell[at] += count
+        # fmt: off
+        counts = (  # tp, fp, fn of each of SCHEMES
+            exact, len(pred) - exact, len(gold) - exact,
+            overlapping, len(pred) - overlapping, len(gold) - overlapping,
+            concealed, spurious, len(gold) - concealed,
+            covered, n_pred - size_of_common(pred_chars, all_gold), n_gold - covered,
+            labelled, n_pred - labelled, n_gold - labelled,
+        )
+        # fmt: on
+        self._cells[label] = list(map(add, self._cells[label], counts))
+        return counts
 
 
 def _flat(by_label: _ByLabel) -> list[Range]:

@@ -4,7 +4,7 @@ from deid_assets.reports.evaluation import evaluation_html
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
 from deid_assets.reports.summary import Check, Component, Link, Quarantined, ReleaseSummary
-from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
+from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [
     "Check",
@@ -12,6 +12,7 @@ __all__ = [
     "Link",
     "Quarantined",
     "ReleaseSummary",
+    "comparison_md",
     "evaluation_html",
     "labels_md",
     "labels_png",

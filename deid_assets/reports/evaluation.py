@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from deid_assets.core.comparison import Comparison
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Profile
 from deid_assets.core.score import Evaluation
+from deid_assets.reports.comparison import difference_table, drawn_from, interval_table
 from deid_assets.reports.numbers import axis_floor, ranked
 from deid_assets.reports.page import mark, render, scores_of
 
@@ -17,6 +19,7 @@ def evaluation_html(
     title: str,
     profile: Profile,
     provenance: Mapping[str, str],
+    comparison: Comparison | None = None,
     corpus: str = "",
     limits: Sequence[str] = (),
 ) -> str:
@@ -27,11 +30,12 @@ def evaluation_html(
         title: Heading of the page.
         profile: Profile that the evaluations were made under.
         provenance: Name to value of what identifies the run: digests, versions, the command.
+        comparison: Intervals by bootstrap and differences of the same detectors; left out where not given.
         corpus: What the gold is, in words.
         limits: Known limits, one sentence each.
 
     Raises:
-        InputError: There is no evaluation, or one was made under another profile.
+        InputError: There is no evaluation, one was made under another profile, or the comparison is of others.
     """
     if not evaluations:
         raise InputError(f"report {title!r} has no evaluation; score at least one detector")
@@ -41,6 +45,8 @@ def evaluation_html(
                 f"{detector}: evaluated under profile {evaluation.profile!r}, but the report is on {profile.name!r}; "
                 "evaluate again under that profile"
             )
+    if comparison and comparison.intervals.keys() != evaluations.keys():
+        raise InputError(f"report {title!r}: the comparison is of other detectors; compare those that are shown")
     detectors = [(detector, scores_of(evaluation)) for detector, evaluation in ranked(evaluations)]
     floor = axis_floor(scores.total.hidden for _, scores in detectors)
     return render(
@@ -51,6 +57,8 @@ def evaluation_html(
         provenance=provenance,
         limits=limits,
         detectors=detectors,
+        tables=[interval_table(comparison), difference_table(comparison)] if comparison else [],
+        sampling=drawn_from(comparison) if comparison else "",
         floor=floor,
         marks=[mark(scores.total.hidden, floor) for _, scores in detectors],
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from deid_assets.core.comparison import Comparison
 from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.reports.comparison import difference_table, interval_table
 from deid_assets.reports.numbers import amount, estimate, ranked, ratio, recall_of, written
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
@@ -43,6 +45,16 @@ def scores_md(evaluation: Evaluation) -> str:
         name = "**all**" if label is None else _escaped(label)
         rows.append([name, amount(strict.gold), written(recall_of(hidden)), *map(ratio, ratios)])
     return _table(header, rows, left=1)
+
+
+def comparison_md(comparison: Comparison) -> str:
+    """Return a row of intervals per detector, and where there are several a table of differences to the first."""
+    tables = [interval_table(comparison), difference_table(comparison)]
+    return "\n\n".join(
+        _table([_escaped(name) for name in header], [[_escaped(row[0]), *row[1:]] for row in rows], left=1)
+        for header, rows in tables
+        if rows
+    )
 
 
 def labels_md(counts: Mapping[str, int]) -> str:

@@ -56,6 +56,31 @@ def test_detectors_are_scored_alone_and_together(deid, gold, pred):
     }
 
 
+def test_every_ratio_has_an_interval_and_a_second_detector_its_difference(deid, gold, pred):
+    options = ("--gold", gold, "--pred", pred, "--source", "xnames", "--source", "xdates", "--out", "report")
+    ran = deid("evaluate", *options, "--json")
+    first, second = ran.json["detectors"]["xnames"], ran.json["detectors"]["xdates"]
+
+    assert ran.json["bootstrap"] == {"unit": "patient", "units": 2, "resamples": 1000, "seed": 1}
+    assert first["intervals"]["strict"]["recall"] == [0.0, 1.0]  # one patient has all the names
+    assert "difference" not in first
+    assert second["difference"]["to"] == "xnames"
+    assert second["difference"]["strict"]["recall"]["value"] == -0.5
+    assert 0 < second["difference"]["strict"]["recall"]["p"] <= 1
+    assert "Difference to xnames" in deid("evaluate", *options[:-2]).out
+    assert "Difference to xnames" in deid("evaluate", *options[:-2], "--markdown").out
+    assert "Differences, paired on the same notes" in Path("report/report.html").read_text()
+
+
+def test_notes_of_a_patient_are_resampled_together(deid, write, three):
+    spans = [{"start": 0, "end": 2, "label": "NAME"}]
+    write("gold.jsonl", *({**record, "spans": spans, "patient_id": "p1"} for record in three))
+    deid("detect", "gold.jsonl", "--detector", "xnames", "--out", "pred.jsonl")
+    ran = deid("evaluate", "--gold", "gold.jsonl", "--pred", "pred.jsonl")
+
+    assert ran.out.rstrip().endswith("95 % bootstrap over 1 patient, too few to rely on")
+
+
 def test_files_are_compared_by_name(deid, gold, pred):
     deid("detect", gold, "--detector", "xdates", "--out", "other.jsonl")
     ran = deid("evaluate", "--gold", gold, "--pred", pred, "--pred", "other.jsonl", "--json")

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from deid_assets.core.comparison import Comparison, Difference, Interval, Ratio
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import HARMONISED, I2B2_2014
-from deid_assets.core.score import Evaluation
+from deid_assets.core.score import Evaluation, Scheme
 from deid_assets.reports import evaluation_html
 
 
@@ -42,6 +43,32 @@ def test_several_detectors_are_ranked_by_what_they_hide(weak, good, page_of):
         ["weak", "0.333 [0.192, 0.512]", "", "0.000 [0.000, 0.278]", *["0.000"] * 3, "1,363.6"],
     ]
     assert page.headings[1:4] == ["Leaderboard", "good", "By label"]
+
+
+def test_intervals_and_differences_to_the_first_are_shown(weak, good, page_of):
+    hidden = (Scheme.HIDDEN, Ratio.RECALL)
+    comparison = Comparison(
+        unit="patient",
+        units=1_204,
+        resamples=1_000,
+        seed=1,
+        baseline="weak",
+        intervals={"weak": {hidden: Interval(0.333, 0.25, 0.4123)}, "good": {hidden: Interval(1.0, 0.9996, 1.0)}},
+        differences={"good": {hidden: Difference(0.667, -0.0312, 0.75, 0.000999)}},
+    )
+    page = page_of(html({"weak": weak, "good": good}, comparison=comparison))
+
+    assert page.table("Every ratio with its interval: 95 % bootstrap over 1,204 patients.") == [
+        ["weak", "0.333 [0.250, 0.412]", *["n/a"] * 5],
+        ["good", "1.000 [0.999, 1.000]", *["n/a"] * 5],
+    ]
+    assert page.table("Differences, paired") == [["good", "+0.667 [-0.031, +0.750]", "0.001", "n/a", "n/a"]]
+
+
+def test_a_comparison_of_other_detectors_is_refused(weak):
+    other = Comparison("note", 1, 1_000, 1, "strong", {"strong": {}}, {})
+    with pytest.raises(InputError, match="of other detectors"):
+        html({"weak": weak}, comparison=other)
 
 
 def test_what_is_out_of_scope_is_told_apart(weak, page_of):

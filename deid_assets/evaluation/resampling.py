@@ -1,0 +1,150 @@
+"""Intervals by bootstrap and differences by paired bootstrap and randomisation, over notes or patients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.comparison import RATIOS, SCHEMES, Comparison, Difference, Interval, Measure, Row
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.intervals import wilson
+
+RESAMPLES = 1_000
+"""Draws behind an interval and a p, which is therefore never below 0.001."""
+_BOUNDS = (0.025, 0.975)
+_MEASURES: tuple[Measure, ...] = tuple((scheme, ratio) for scheme in SCHEMES for ratio in RATIOS)
+_ROUNDING = 1e-12
+"""Two differences of ratios closer than this are equal."""
+
+Floats = NDArray[np.float64]
+
+
+def compare(
+    rows: Mapping[str, Mapping[str, Row]],
+    *,
+    patients: Mapping[str, str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 1,
+) -> Comparison:
+    """Return intervals of every detector and differences to the first, all from the same draws.
+
+    An interval is the percentile bootstrap (Efron 1979) of whole units. Where a ratio is 0 or 1 that interval has
+    no width, so the Wilson interval over the units stands in, each unit with anything to count being one trial.
+    Where one unit alone has anything to count, an interval is all that is possible. Draws in which a ratio is not defined are left out. The p of a difference is that of approximate randomisation
+    (Noreen 1989): the counts of a unit are exchanged between the two detectors or not, by a fair coin.
+
+    Args:
+        rows: Detector to note id to counts, as ``evaluate_by_note`` returns them.
+        patients: Note id to patient id. Where any is given patients are the units, and a note without one is a
+            unit by itself: notes of one patient repeat the same names.
+        resamples: Draws, at least 100.
+        seed: The same seed and notes give the same figures, whatever the order of the notes.
+
+    Raises:
+        InputError: There is no detector, no note, or the detectors were not scored on the same notes.
+        ConfigError: ``resamples`` is below 100.
+    """
+    if resamples < 100:
+        raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
+    tables = _tables(rows, patients or {})
+    names = list(rows)
+    units = tables.shape[1]
+    observed = _ratios(tables.sum(axis=1))
+    drawn = _ratios(_drawn(tables, resamples, seed))
+    intervals = {name: _intervals(tables[at], observed[at], drawn[:, at]) for at, name in enumerate(names)}
+    trials = (~np.isnan(_ratios(tables.sum(axis=0)))).sum(axis=0)
+    differences = {}
+    for at, name in enumerate(names[1:], start=1):
+        exchanged = _exchanged(tables[0], tables[at], resamples, seed)
+        differences[name] = _differences(observed[at] - observed[0], drawn[:, at] - drawn[:, 0], exchanged, trials)
+    unit = "patient" if patients else "note"
+    return Comparison(unit, units, resamples, seed, names[0], intervals, differences)
+
+
+def _tables(rows: Mapping[str, Mapping[str, Row]], patients: Mapping[str, str]) -> Floats:
+    """Return counts, (detectors, units, 3 per scheme). Sums of whole numbers in float64 are exact up to 2**53."""
+    if not rows or not next(iter(rows.values())):
+        raise InputError("nothing was scored; compare detectors on at least one note")
+    first, *others = rows.values()
+    if any(other.keys() != first.keys() for other in others):
+        raise InputError("the detectors were not scored on the same notes; score each on all of them")
+    notes = sorted(first)
+    keys = [(1, patients[note]) if note in patients else (0, note) for note in notes]
+    unit_of = {key: at for at, key in enumerate(sorted(set(keys)))}
+    places = np.array([unit_of[key] for key in keys])
+    tables = np.zeros((len(rows), len(unit_of), 3 * len(SCHEMES)))
+    for table, of_notes in zip(tables, rows.values(), strict=True):
+        np.add.at(table, places, np.array([of_notes[note] for note in notes], dtype=np.float64))
+    return tables
+
+
+def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
+    """Return totals of every draw, (resamples, detectors, counts): a draw gives each unit a multinomial weight."""
+    detectors, units, counts = tables.shape
+    side_by_side = np.ascontiguousarray(tables.transpose(1, 0, 2).reshape(units, detectors * counts))
+    generator = np.random.default_rng([seed, 0])
+    totals = np.empty((resamples, detectors * counts))
+    for draw in range(resamples):
+        weights = np.bincount(generator.integers(0, units, units), minlength=units).astype(np.float64)
+        totals[draw] = weights @ side_by_side
+    return totals.reshape(resamples, detectors, counts)
+
+
+def _exchanged(baseline: Floats, other: Floats, resamples: int, seed: int) -> Floats:
+    """Return the differences of every ratio, (resamples, measures), with units exchanged by a fair coin."""
+    gaps = other - baseline
+    gaps = gaps[gaps.any(axis=1)]
+    generator = np.random.default_rng([seed, 1])
+    totals = baseline.sum(axis=0), other.sum(axis=0)
+    found = np.empty((resamples, len(_MEASURES)))
+    for draw in range(resamples):
+        moved = generator.integers(0, 2, len(gaps)).astype(np.float64) @ gaps
+        found[draw] = _ratios(totals[1] - moved) - _ratios(totals[0] + moved)
+    return found
+
+
+def _ratios(totals: Floats) -> Floats:
+    """Return (..., measures) from (..., counts); NaN where a ratio is not defined."""
+    tp, fp, fn = (totals[..., at::3] for at in range(3))
+    tops = np.stack([tp, tp, 2 * tp], axis=-1)
+    bottoms = np.stack([tp + fp, tp + fn, 2 * tp + fp + fn], axis=-1)
+    ratios: Floats = np.full(tops.shape, np.nan)
+    np.divide(tops, bottoms, out=ratios, where=bottoms > 0)
+    return ratios.reshape(*totals.shape[:-1], len(_MEASURES))
+
+
+def _intervals(table: Floats, observed: Floats, drawn: Floats) -> dict[Measure, Interval]:
+    per_unit = _ratios(table)
+    return {
+        measure: Interval(float(observed[at]), *_bounds(float(observed[at]), drawn[:, at], per_unit[:, at]))
+        for at, measure in _defined(observed)
+    }
+
+
+def _bounds(value: float, drawn: Floats, per_unit: Floats) -> tuple[float, float]:
+    trials = int(np.count_nonzero(~np.isnan(per_unit)))
+    if trials < 2:
+        return 0.0, 1.0
+    if 0 < value < 1:
+        low, high = np.nanquantile(drawn, _BOUNDS)
+        return float(low), float(high)
+    return wilson(trials if value else 0, trials)
+
+
+def _differences(
+    observed: Floats, drawn: Floats, exchanged: Floats, trials: NDArray[np.intp]
+) -> dict[Measure, Difference]:
+    found = {}
+    for at, measure in _defined(observed):
+        value = float(observed[at])
+        low, high = np.nanquantile(drawn[:, at], _BOUNDS) if trials[at] > 1 else (-1.0, 1.0)
+        smaller = int(np.count_nonzero(np.abs(exchanged[:, at]) < abs(value) - _ROUNDING))  # NaN is not smaller
+        as_large = len(exchanged) - smaller
+        found[measure] = Difference(value, float(low), float(high), (as_large + 1) / (len(exchanged) + 1))
+    return found
+
+
+def _defined(observed: Floats) -> Iterator[tuple[int, Measure]]:
+    return ((at, measure) for at, measure in enumerate(_MEASURES) if not np.isnan(observed[at]))

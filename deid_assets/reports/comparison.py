@@ -1,0 +1,62 @@
+"""Intervals by bootstrap and differences to a baseline, as the rows of a table."""
+
+from __future__ import annotations
+
+from deid_assets.core.comparison import Comparison, Difference, Interval, Ratio
+from deid_assets.core.score import Scheme
+from deid_assets.reports.numbers import UNDEFINED, ratio
+
+_MEASURES = (("Hidden", Scheme.HIDDEN, Ratio.RECALL), ("Strict F1", Scheme.STRICT, Ratio.F1))
+_MORE = (
+    ("Strict P", Scheme.STRICT, Ratio.PRECISION),
+    ("Strict R", Scheme.STRICT, Ratio.RECALL),
+    ("Relaxed F1", Scheme.RELAXED, Ratio.F1),
+    ("Characters covered", Scheme.CHARACTERS, Ratio.RECALL),
+)
+_FEW = 20
+"""Units below which percentile intervals are known to be too narrow."""
+
+
+def interval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and a row of intervals per detector in the order they were given."""
+    shown = (*_MEASURES, *_MORE)
+    headings = ["Detector", *(name for name, _, _ in shown)]
+    rows = [
+        [name, *(interval_of(comparison.interval(name, scheme, of)) for _, scheme, of in shown)]
+        for name in comparison.intervals
+    ]
+    return headings, rows
+
+
+def difference_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and a row per detector other than the baseline; no row where there is one detector."""
+    headings = [f"Difference to {comparison.baseline}"]
+    for name, _, _ in _MEASURES:
+        headings += [name, "p"]
+    rows = []
+    for detector in comparison.differences:
+        found = [comparison.difference(detector, scheme, of) for _, scheme, of in _MEASURES]
+        rows.append([detector, *(cell for gap in found for cell in (difference_of(gap), p_of(gap)))])
+    return headings, rows
+
+
+def drawn_from(comparison: Comparison) -> str:
+    """Return what the intervals were made of, as part of a sentence."""
+    plural = "" if comparison.units == 1 else "s"
+    caution = ", too few to rely on" if comparison.units < _FEW else ""
+    return f"95 % bootstrap over {comparison.units:,} {comparison.unit}{plural}{caution}"
+
+
+def interval_of(found: Interval | None) -> str:
+    """Return ``0.981 [0.962, 0.991]``, or ``n/a``."""
+    return f"{ratio(found.value)} [{ratio(found.low)}, {ratio(found.high)}]" if found else UNDEFINED
+
+
+def difference_of(found: Difference | None) -> str:
+    """Return ``+0.012 [-0.003, +0.027]``, or ``n/a``."""
+    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]" if found else UNDEFINED
+
+
+def p_of(found: Difference | None) -> str:
+    """Return three decimals, which a p of at least 1,000 draws never rounds to 0, or ``n/a``."""
+    return f"{found.p:.3f}" if found else UNDEFINED
