@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
+from deid_rules.inverted import Inverted
+from deid_rules.letters import degree, has_capital, is_initial, middle_initial, pointed, without_possessive
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
 MAX_NAME_WORDS = 5
-_DEGREES = frozenset(("MD", "DO", "RN", "NP", "PA"))
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
 MAX_TITLE_LETTERS = 5
-MAX_FAMILY_WORDS, MAX_GIVEN_WORDS = 4, 4
-_FAMILY_GAPS = frozenset((" ", "\u00a0", ". "))
-_COMMAS = frozenset((", ", ",", ",\u00a0"))
-_GIVEN_GAPS = frozenset((" ", "\u00a0", ". ", "."))
 _INITIAL_GAPS = frozenset((". ", ".", ".\u00a0", " ", ".-", "-"))
 ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
-
-
-def is_initial(word: str) -> bool:
-    """Whether a word is one capital letter."""
-    return len(word) == 1 and word.isupper()
-
-
-def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
-    """Whether a word of the text is a capital with a point, ``J.``; with ``any_case``, any letter."""
-    word = view.words[index]
-    return (is_initial(word) or (any_case and len(word) == 1)) and view.gaps[index + 1].startswith(".")
-
-
-def degree(view: View, index: int) -> bool:
-    """Whether two letters with a point between are a degree, ``M.D.``."""
-    pair = view.words[index : index + 2]
-    return len(pair) == 2 and "".join(pair) in _DEGREES and view.gaps[index + 1] == "."
-
-
-def middle_initial(view: View, index: int) -> bool:
-    """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
-    following = view.words[index + 1 : index + 2]
-    if not is_initial(view.words[index]) or not following or view.gaps[index + 1] != " ":
-        return False
-    return following[0][0].isupper() and following[0][1:2].islower()
-
-
-def has_capital(word: str) -> bool:
-    """Whether a word begins with a capital, or with a prefix and a capital as ``al-Rashid``."""
-    return word[0].isupper() or (word[2:3] in ("-", "'", "\u2019") and word[3:4].isupper())
-
-
-def without_possessive(word: str) -> str:
-    """The word less a final ``'s``."""
-    return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
 
 
 class NameGrammar:
@@ -62,6 +24,7 @@ class NameGrammar:
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self.kind = lexicon.kind
+        self._inverted = Inverted(lexicon)
 
     def name_at(
         self, view: View, offset: int, *, any_case: bool = False, inverted: bool = False, titled: bool = False
@@ -79,7 +42,7 @@ class NameGrammar:
         first = view.word_from(offset)
         if first >= len(words) or view.starts[first] != offset or degree(view, first):
             return None
-        if inverted and (last := self.inverted_end(view, first, any_case=any_case)) is not None:
+        if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
         begins = pointed(view, first, any_case=any_case) or self._may_begin(words[first], any_case=any_case)
         if not begins and not (titled and self._may_bear_title(view, first)):
@@ -135,68 +98,6 @@ class NameGrammar:
         word, following = view.words[index], view.words[index + 1 : index + 2]
         ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
         return word[0].isupper() and word[1:].islower() and not self.kind(word) & Kind.STOP and ends
-
-    def inverted_end(self, view: View, first: int, *, any_case: bool = False) -> int | None:
-        """Return the index of the last word of ``Lee, Anna M.`` where ``words[first]`` is its family name."""
-        words, gaps = view.words, view.gaps
-        comma = first + 1
-        while comma < len(words) and gaps[comma] in _FAMILY_GAPS and comma - first < MAX_FAMILY_WORDS:
-            if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
-                return None
-            comma += 1
-        if comma >= len(words) or gaps[comma] not in _COMMAS or not self._may_be_family(view, first, any_case=any_case):
-            return None
-        if not self._given(view, comma, words[comma - 1], any_case=any_case):
-            return None
-        family = [self.kind(word) for word in words[first:comma] if not self.kind(word) & Kind.PARTICLE]
-        if len(family) > 1 and family[0] & Kind.FIRST and not self.kind(words[comma]) & Kind.FIRST:
-            return None
-        last, index = comma, comma + 1
-        while index < len(words) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
-            if degree(view, index) or not (
-                self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)
-            ):
-                break
-            last, index = index, index + 1
-        numbered = len(words[comma]) == 1 and gaps[last + 1].strip(" .")[:1].isdigit()
-        return None if numbered else last
-
-    def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
-        word, following = view.words[index], view.words[index + 1]
-        kind = self.kind(word)
-        if kind & Kind.STOP and not kind & Kind.PARTICLE:
-            return False
-        return any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
-
-    def _given(self, view: View, index: int, family: str, *, any_case: bool) -> bool:
-        """Whether a word after the comma is a given name: by dictionary, or a word no list knows."""
-        word = view.words[index]
-        kind = self.kind(word)
-        if kind & (Kind.STOP | Kind.SUFFIX | Kind.INSTITUTION) or degree(view, index):
-            return False
-        if not word[0].isupper() and (not any_case or family[0].isupper()):
-            return False
-        if len(word) == 1:
-            return word.isupper() and view.gaps[index + 1][:1] in (".", "", " ", "\n", "\r")
-        if word.isupper() and not family.isupper():
-            return False
-        return bool(kind & Kind.FIRST) or not kind & (Kind.COMMON | Kind.PLACE)
-
-    @staticmethod
-    def _is_letter(view: View, index: int, any_case: bool) -> bool:
-        """Whether a word is an initial that ends there: ``M.``, ``M`` before a mark or the line's end."""
-        word = view.words[index]
-        if len(word) != 1 or not (any_case or word.isupper()):
-            return False
-        return not view.gaps[index + 1].startswith(("'", "\u2019", "-", "/"))
-
-    def _second_given(self, given: str, word: str, any_case: bool) -> bool:
-        kind = self.kind(word)
-        if kind & (Kind.STOP | Kind.SUFFIX) or len(word) == 1 or given.isupper() != word.isupper():
-            return False
-        if not word[0].isupper() and (not any_case or given[0].isupper()):
-            return False
-        return bool(kind & Kind.NAME) or not kind & (Kind.COMMON | Kind.PLACE | Kind.INSTITUTION)
 
     def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end): its given or family name, or a final initial, must tell."""
@@ -275,6 +176,15 @@ class NameGrammar:
         if plain and not (kind & Kind.FIRST and self._family_follows(view, first)):
             return None
         return self.name_at(view, offset, any_case=True)
+
+    def name_titled(self, view: View, offset: int) -> tuple[int, int] | None:
+        """The name after a title; after a short one, ``Dr.``, it may be in lower case."""
+        found = self.name_at(view, offset, titled=True)
+        first = view.word_from(offset)
+        title = view.words[first - 1] if first else ""
+        if found is None and len(title) < MAX_TITLE_LETTERS and title[1:].islower():
+            return self.name_lower(view, offset)
+        return found
 
     def name_small(self, view: View, offset: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""

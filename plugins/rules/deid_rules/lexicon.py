@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from deid_assets.core.phi import Phi
 from deid_rules.view import words_of
@@ -55,8 +56,23 @@ PHRASE_LABELS: Mapping[str, Phi] = {
 }
 """Phrase lists, ``dictionaries/NAME.txt``, and the category of their entries."""
 
+REMEMBERED_WORDS = 30_000
 Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
 """First word, second word or the empty string, then the rest from the second word on with its category."""
+
+
+class _Memory(dict[str, int]):
+    """Answers of a function by word, forgotten when there are too many."""
+
+    def __init__(self, function: Callable[[str], int]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= REMEMBERED_WORDS:
+            self.clear()
+        self[word] = kind = self._function(word)
+        return kind
 
 
 class Lexicon:
@@ -106,8 +122,12 @@ class Lexicon:
             for entries in seconds.values():
                 entries.sort(key=lambda entry: -len(entry[0]))
 
-    def kind(self, word: str) -> int:
-        """The kinds of a word, without its possessive ``'s``."""
+    @cached_property
+    def kind(self) -> Callable[[str], int]:
+        """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
+        return _Memory(self._look_up).__getitem__
+
+    def _look_up(self, word: str) -> int:
         key = word.lower()
         found = self.kinds.get(key)
         if found is None and key[-2:] in ("'s", "\u2019s"):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, has_capital, is_initial, middle_initial, without_possessive
+from deid_rules.grammar import NameGrammar
+from deid_rules.letters import has_capital, is_initial, middle_initial, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 

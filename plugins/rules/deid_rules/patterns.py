@@ -29,7 +29,7 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
 WITHIN = ("name_line", "name_header")
 """Walks that judge the group ``phi`` of a match."""
 WALKS = (
-    *WITHIN, "name", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_back", "name_back_any",
+    *WITHIN, "name", "name_titled", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_back", "name_back_any",
     "proper", "proper_plain", "proper_back",
 )  # fmt: skip
 BOUNDARIES = ("word", "class", "none")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
-from deid_rules.grammar import NameGrammar, degree, is_initial, pointed, without_possessive
+from deid_rules.grammar import NameGrammar
+from deid_rules.letters import degree, is_initial, pointed, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
@@ -58,36 +59,38 @@ def propagate(
     a name, as in German.
     """
     strong = [name for name in names if name.score >= STRONG]
-    known = _words(strong, view, grammar, common=False)
-    common = _words((name for name in strong if name.score >= STRONGEST), view, grammar, common=True)
-    if not capitals_tell:
-        common = set()
-    if not known and not common:
+    known, common, found = _words(strong, view, grammar)
+    every = known | common if capitals_tell else known
+    if not every:
         return
-    every = known | common
     for index, key in enumerate(view.keys):
-        if key not in every or not (key in known or _personal(view, index, grammar)):
+        if key not in every or index in found or not (key in known or _personal(view, index, grammar)):
             continue
         if not grammar.eponymous(view, index):
-            start, end = view.starts[_initials(view, index)], view.starts[index] + len(without_possessive(view.words[index]))
+            start, end = (
+                view.starts[_initials(view, index)],
+                view.starts[index] + len(without_possessive(view.words[index])),
+            )
             yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
 
 
-def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar, *, common: bool) -> set[str]:
-    """Words of the names: those that are ordinary vocabulary, or those that are not."""
+def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tuple[set[str], set[str], set[int]]:
+    """Words of the names that are no ordinary vocabulary, those of the surest names that are, and where all stand."""
     known: set[str] = set()
+    common: set[str] = set()
+    found: set[int] = set()
     for name in names:
         first, last = view.word_from(name.start), view.word_before(name.end)
-        for word in view.words[first : last + 1]:
-            key = without_possessive(word).lower()
+        found.update(range(first, last + 1))
+        for key in view.keys[first : last + 1]:
             kind = grammar.kind(key)
-            if (
-                len(key) >= MIN_LETTERS
-                and not kind & (Kind.STOP | Kind.PARTICLE)
-                and bool(kind & Kind.COMMON) == common
-            ):
+            if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
+                continue
+            if not kind & Kind.COMMON:
                 known.add(key)
-    return known
+            elif name.score >= STRONGEST:
+                common.add(key)
+    return known, common, found
 
 
 def _personal(view: View, index: int, grammar: NameGrammar) -> bool:

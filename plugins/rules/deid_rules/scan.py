@@ -135,6 +135,7 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
     names, proper = NameGrammar(lexicon), ProperGrammar(lexicon)
     return {
         "name": lambda view, _, end: names.name_at(view, end, titled=True),
+        "name_titled": lambda view, _, end: names.name_titled(view, end),
         "name_any": lambda view, _, end: names.name_at(view, end, any_case=True, inverted=True),
         "name_field": lambda view, _, end: names.name_at(view, end, inverted=True),
         "name_plain": lambda view, _, end: names.name_plain(view, end),
@@ -188,6 +189,8 @@ def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     if pattern.boundary != "none" and _touches(text, start, end, pattern.boundary):
         return 0.0
     score = pattern.score
+    if score <= 0 and compiled.check and not compiled.check(text[start:end]):
+        return pattern.unchecked_score
     if compiled.context and compiled.context.search(text[max(0, start - pattern.reach) : end + pattern.reach]):
         score = max(score, pattern.context_score)
     if score > 0 and compiled.check and not compiled.check(text[start:end]):

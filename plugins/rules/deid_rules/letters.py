@@ -1,0 +1,42 @@
+"""What the letters of a word say of names: initials, degrees, capitals, possessives."""
+
+from __future__ import annotations
+
+from deid_rules.view import View
+
+_DEGREES = frozenset(("MD", "DO", "RN", "NP", "PA"))
+
+
+def is_initial(word: str) -> bool:
+    """Whether a word is one capital letter."""
+    return len(word) == 1 and word.isupper()
+
+
+def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
+    """Whether a word of the text is a capital with a point, ``J.``; with ``any_case``, any letter."""
+    word = view.words[index]
+    return (is_initial(word) or (any_case and len(word) == 1)) and view.gaps[index + 1].startswith(".")
+
+
+def degree(view: View, index: int) -> bool:
+    """Whether two letters with a point between are a degree, ``M.D.``."""
+    pair = view.words[index : index + 2]
+    return len(pair) == 2 and "".join(pair) in _DEGREES and view.gaps[index + 1] == "."
+
+
+def middle_initial(view: View, index: int) -> bool:
+    """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
+    following = view.words[index + 1 : index + 2]
+    if not is_initial(view.words[index]) or not following or view.gaps[index + 1] != " ":
+        return False
+    return following[0][0].isupper() and following[0][1:2].islower()
+
+
+def has_capital(word: str) -> bool:
+    """Whether a word begins with a capital, or with a prefix and a capital as ``al-Rashid``."""
+    return word[0].isupper() or (word[2:3] in ("-", "'", "\u2019") and word[3:4].isupper())
+
+
+def without_possessive(word: str) -> str:
+    """The word less a final ``'s``."""
+    return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word
