@@ -8,10 +8,17 @@ from typing import Any
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.core.comparison import Comparison, Ratio
+from deid_assets.core.comparison import RATIOS, Comparison, Ratio
 from deid_assets.core.score import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.reports import comparison_md, leaderboard_md, scores_md
-from deid_assets.reports.comparison import difference_table, drawn_from, interval_of, interval_table
+from deid_assets.reports.comparison import (
+    SEMEVAL,
+    difference_table,
+    drawn_from,
+    interval_of,
+    interval_table,
+    semeval_table,
+)
 from deid_assets.reports.numbers import amount, ranked, ratio
 
 HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")
@@ -25,6 +32,7 @@ def to_json(
         name: {
             "micro": {str(scheme): _ratios(found.micro(scheme)) for scheme in Scheme},
             "macro": {str(scheme): {"f1": found.macro(scheme).f1} for scheme in Scheme},
+            "semeval": _semeval(comparison, name),
             **comparison.to_json(name),
             "counts": found.to_json(),
         }
@@ -69,7 +77,7 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
     typer.echo()
     _show_labels(side_by_side)
     typer.echo()
-    for table in (interval_table(comparison), difference_table(comparison)):
+    for table in (interval_table(comparison), semeval_table(comparison), difference_table(comparison)):
         print_table(*table, numbers_from=1)
         typer.echo()
     print_line(f"intervals: {drawn_from(comparison)}; p: exchange of whole {comparison.unit}s, not corrected")
@@ -113,6 +121,14 @@ def _intervals(comparison: Comparison) -> str:
     shown = (("strict F1", Scheme.STRICT, Ratio.F1), ("hidden", Scheme.HIDDEN, Ratio.RECALL))
     figures = (f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown)
     return f"{'; '.join(figures)}; {drawn_from(comparison)}"
+
+
+def _semeval(comparison: Comparison, name: str) -> dict[str, dict[str, float | None]]:
+    found = {scheme: [comparison.interval(name, of, ratio) for ratio in RATIOS] for scheme, of in SEMEVAL}
+    return {
+        scheme: {str(ratio): one.value if one else None for ratio, one in zip(RATIOS, intervals, strict=True)}
+        for scheme, intervals in found.items()
+    }
 
 
 def _ratios(counts: Counts) -> dict[str, float | None]:

@@ -9,10 +9,22 @@ from typing import Any
 
 from deid_assets.core.counts import Scheme
 
-Row = tuple[int, ...]
-"""Micro counts of one note: true positives, false positives and false negatives of each of ``SCHEMES``, in order."""
 SCHEMES = tuple(Scheme)
+
+
+class Boundary(StrEnum):
+    """What is counted with labels left aside; with ``STRICT`` and ``RELAXED`` the four schemes of SemEval-2013."""
+
+    EXACT = "exact"
+    """A prediction is right when a gold span has its boundaries."""
+    PARTIAL = "partial"
+    """As ``EXACT``, and one that overlaps a gold span is half right; one to one, counted in halves."""
+
+
+COLUMNS: tuple[Scheme | Boundary, ...] = (*SCHEMES, *Boundary)
 """The order of the counts in a ``Row``."""
+Row = tuple[int, ...]
+"""Micro counts of one note: true positives, false positives and false negatives of each of ``COLUMNS``, in order."""
 
 
 class Ratio(StrEnum):
@@ -24,7 +36,7 @@ class Ratio(StrEnum):
 
 
 RATIOS = tuple(Ratio)
-Measure = tuple[Scheme, Ratio]
+Measure = tuple[Scheme | Boundary, Ratio]
 """A micro average."""
 
 
@@ -76,11 +88,11 @@ class Comparison:
     intervals: Mapping[str, Mapping[Measure, Interval]]
     differences: Mapping[str, Mapping[Measure, Difference]]
 
-    def interval(self, detector: str, scheme: Scheme, ratio: Ratio) -> Interval | None:
+    def interval(self, detector: str, scheme: Scheme | Boundary, ratio: Ratio) -> Interval | None:
         """``None`` where the ratio is not defined."""
         return self.intervals[detector].get((scheme, ratio))
 
-    def difference(self, detector: str, scheme: Scheme, ratio: Ratio) -> Difference | None:
+    def difference(self, detector: str, scheme: Scheme | Boundary, ratio: Ratio) -> Difference | None:
         """``None`` for the baseline, and where a ratio is not defined on one side."""
         return self.differences.get(detector, {}).get((scheme, ratio))
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import add
 
+from deid_assets.core.boundaries import boundary_counts
 from deid_assets.core.comparison import SCHEMES, Row
 from deid_assets.core.counts import Counts, Evaluation, Macro, NoteCounts, Scheme
 from deid_assets.core.errors import DigestError, InputError, OffsetError
@@ -103,7 +104,7 @@ def evaluate_by_note(
 
     The rows add up to the micro counts of the evaluation. Arguments and errors are those of ``evaluate_corpus``.
     """
-    tally = _Tally(profile, scope)
+    tally = _Tally(profile, scope, with_boundaries=True)
     rows = dict(_rows(tally, pairs, lengths))
     return tally.total(), rows
 
@@ -165,7 +166,8 @@ def _check(gold: SpanSet, pred: SpanSet, length: int) -> None:
 class _Tally:
     """Adds up counts in place: one ``Evaluation`` per note would cost more than the scoring."""
 
-    def __init__(self, profile: Profile, scope: frozenset[Phi] | None) -> None:
+    def __init__(self, profile: Profile, scope: frozenset[Phi] | None, *, with_boundaries: bool = False) -> None:
+        self._with_boundaries = with_boundaries
         self._profile = profile
         self._label_of = dict(profile.labels)
         self._in_scope = set(self._label_of.values())
@@ -208,7 +210,7 @@ class _Tally:
             touched=int(bool(preds) and not golds),
             chars=length,
         )
-        return tuple(sums)
+        return (*sums, *boundary_counts(_flat(golds), _flat(preds))) if self._with_boundaries else tuple(sums)
 
     def total(self) -> Evaluation:
         cells = {

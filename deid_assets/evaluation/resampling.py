@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.comparison import RATIOS, SCHEMES, Comparison, Difference, Interval, Measure, Row
+from deid_assets.core.comparison import COLUMNS, RATIOS, Comparison, Difference, Interval, Measure, Row
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.intervals import wilson
 
 RESAMPLES = 1_000
 """Draws behind an interval and a p, which is therefore never below 0.001."""
 _BOUNDS = (0.025, 0.975)
-_MEASURES: tuple[Measure, ...] = tuple((scheme, ratio) for scheme in SCHEMES for ratio in RATIOS)
+_MEASURES: tuple[Measure, ...] = tuple((scheme, ratio) for scheme in COLUMNS for ratio in RATIOS)
 _ROUNDING = 1e-12
 """Two differences of ratios closer than this are equal."""
 
@@ -74,7 +74,7 @@ def _tables(rows: Mapping[str, Mapping[str, Row]], patients: Mapping[str, str]) 
     keys = [(1, patients[note]) if note in patients else (0, note) for note in notes]
     unit_of = {key: at for at, key in enumerate(sorted(set(keys)))}
     places = np.array([unit_of[key] for key in keys])
-    tables = np.zeros((len(rows), len(unit_of), 3 * len(SCHEMES)))
+    tables = np.zeros((len(rows), len(unit_of), 3 * len(COLUMNS)))
     for table, of_notes in zip(tables, rows.values(), strict=True):
         np.add.at(table, places, np.array([of_notes[note] for note in notes], dtype=np.float64))
     return tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_assets.core.comparison import Comparison, Difference, Interval, Ratio
+from deid_assets.core.comparison import Boundary, Comparison, Difference, Interval, Ratio
 from deid_assets.core.score import Scheme
 from deid_assets.reports.numbers import UNDEFINED, ratio
 
@@ -13,6 +13,13 @@ _MORE = (
     ("Relaxed F1", Scheme.RELAXED, Ratio.F1),
     ("Characters covered", Scheme.CHARACTERS, Ratio.RECALL),
 )
+SEMEVAL = (
+    ("strict", Scheme.STRICT),
+    ("exact", Boundary.EXACT),
+    ("partial", Boundary.PARTIAL),
+    ("type", Scheme.RELAXED),
+)
+"""SemEval-2013's names of the four schemes."""
 _FEW = 20
 """Units below which percentile intervals are known to be too narrow."""
 
@@ -23,6 +30,16 @@ def interval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     headings = ["Detector", *(name for name, _, _ in shown)]
     rows = [
         [name, *(interval_of(comparison.interval(name, scheme, of)) for _, scheme, of in shown)]
+        for name in comparison.intervals
+    ]
+    return headings, rows
+
+
+def semeval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and a row per detector with its F1 under the four schemes of SemEval-2013."""
+    headings = ["SemEval-2013", *(f"{name} F1" for name, _ in SEMEVAL)]
+    rows = [
+        [name, *(interval_of(comparison.interval(name, scheme, Ratio.F1)) for _, scheme in SEMEVAL)]
         for name in comparison.intervals
     ]
     return headings, rows

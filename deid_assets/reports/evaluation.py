@@ -8,7 +8,7 @@ from deid_assets.core.comparison import Comparison
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Profile
 from deid_assets.core.score import Evaluation
-from deid_assets.reports.comparison import difference_table, drawn_from, interval_table
+from deid_assets.reports.comparison import difference_table, drawn_from, interval_table, semeval_table
 from deid_assets.reports.numbers import axis_floor, ranked
 from deid_assets.reports.page import mark, render, scores_of
 
@@ -57,8 +57,16 @@ def evaluation_html(
         provenance=provenance,
         limits=limits,
         detectors=detectors,
-        tables=[interval_table(comparison), difference_table(comparison)] if comparison else [],
+        tables=_tables(comparison) if comparison else [],
         sampling=drawn_from(comparison) if comparison else "",
         floor=floor,
         marks=[mark(scores.total.hidden, floor) for _, scores in detectors],
     )
+
+
+def _tables(comparison: Comparison) -> list[tuple[str, list[str], list[list[str]]]]:
+    return [
+        ("Ratios with their intervals", *interval_table(comparison)),
+        ("Same label or not, same boundaries or not", *semeval_table(comparison)),
+        ("Differences, paired on the same notes", *difference_table(comparison)),
+    ]

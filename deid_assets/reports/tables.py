@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from deid_assets.core.comparison import Comparison
 from deid_assets.core.score import Evaluation, Scheme
-from deid_assets.reports.comparison import difference_table, interval_table
+from deid_assets.reports.comparison import difference_table, interval_table, semeval_table
 from deid_assets.reports.numbers import amount, estimate, ranked, ratio, recall_of, written
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
@@ -49,7 +49,7 @@ def scores_md(evaluation: Evaluation) -> str:
 
 def comparison_md(comparison: Comparison) -> str:
     """Return a row of intervals per detector, and where there are several a table of differences to the first."""
-    tables = [interval_table(comparison), difference_table(comparison)]
+    tables = [interval_table(comparison), semeval_table(comparison), difference_table(comparison)]
     return "\n\n".join(
         _table([_escaped(name) for name in header], [[_escaped(row[0]), *row[1:]] for row in rows], left=1)
         for header, rows in tables

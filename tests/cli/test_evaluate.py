@@ -63,6 +63,7 @@ def test_every_ratio_has_an_interval_and_a_second_detector_its_difference(deid, 
 
     assert ran.json["bootstrap"] == {"unit": "patient", "units": 2, "resamples": 1000, "seed": 1}
     assert first["intervals"]["strict"]["recall"] == [0.0, 1.0]  # one patient has all the names
+    assert first["semeval"]["partial"] == first["semeval"]["strict"]  # xnames finds a name whole or not at all
     assert "difference" not in first
     assert second["difference"]["to"] == "xnames"
     assert second["difference"]["strict"]["recall"]["value"] == -0.5

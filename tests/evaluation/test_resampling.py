@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.comparison import SCHEMES, Ratio
+from deid_assets.core.comparison import COLUMNS, SCHEMES, Ratio
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.intervals import wilson
 from deid_assets.core.phi import HARMONISED
@@ -21,7 +21,7 @@ RECALL, F1, PRECISION = (Scheme.STRICT, Ratio.RECALL), (Scheme.STRICT, Ratio.F1)
 
 def rows(*counts):
     """One note per (tp, fp, fn), the same under every scheme."""
-    return {f"n{at}": tuple(triple) * len(SCHEMES) for at, triple in enumerate(counts)}
+    return {f"n{at}": tuple(triple) * len(COLUMNS) for at, triple in enumerate(counts)}
 
 
 def test_the_interval_of_a_proportion_is_that_of_the_binomial():

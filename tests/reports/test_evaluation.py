@@ -58,7 +58,7 @@ def test_intervals_and_differences_to_the_first_are_shown(weak, good, page_of):
     )
     page = page_of(html({"weak": weak, "good": good}, comparison=comparison))
 
-    assert page.table("Every ratio with its interval: 95 % bootstrap over 1,204 patients.") == [
+    assert page.table("Ratios with their intervals: 95 % bootstrap over 1,204 patients.") == [
         ["weak", "0.333 [0.250, 0.412]", *["n/a"] * 5],
         ["good", "1.000 [0.999, 1.000]", *["n/a"] * 5],
     ]
