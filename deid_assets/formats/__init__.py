@@ -1,7 +1,7 @@
 """Readers and writers of notes and spans. A broken note is a ``Fault``, never a note with fewer spans."""
 
 from deid_assets.formats.annotated import Annotated, Fault
-from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
+from deid_assets.formats.options import Columns, Conll, ReadOptions, WriteOptions
 from deid_assets.formats.registry import FORMATS, Format, detect_format, read_notes, write_notes
 from deid_assets.formats.span_files import read_spans, write_spans
 
@@ -9,6 +9,7 @@ __all__ = [
     "FORMATS",
     "Annotated",
     "Columns",
+    "Conll",
     "Fault",
     "Format",
     "ReadOptions",

@@ -109,6 +109,7 @@ class Draft:
         meta: As in ``Note``.
         annotation_file: Relative name of the file with the annotations, where it is another.
         fold_blanks: The source replaces line breaks and tabs by spaces in covered text.
+        in_code_points: The reader converted the fragments to code points.
     """
 
     file: str
@@ -122,6 +123,7 @@ class Draft:
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
     annotation_file: str = ""
     fold_blanks: bool = False
+    in_code_points: bool = False
 
 
 def is_note_id(note_id: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from deid_assets.core.errors import NoteError, UnknownLabelError
 from deid_assets.core.note import MAX_ID_CHARS, Note
@@ -28,6 +29,8 @@ def assemble(draft: Draft, labels: LabelMap, options: ReadOptions) -> Annotated 
         return [note]
     if draft.annotations is None and not draft.problems:
         return Annotated(note)
+    if draft.in_code_points:
+        options = replace(options, offsets="codepoint")
     annotations = draft.annotations or ()
     ends = (offset for annotation in annotations for fragment in annotation.fragments for offset in fragment)
     points = to_code_points(note.text, ends, options.offsets)

@@ -35,3 +35,11 @@ def to_code_points(text: str, offsets: Iterable[int], unit: OffsetUnit) -> dict[
             continue
         done, points[offset] = offset * width, counted
     return points
+
+
+def width(text: str, unit: OffsetUnit) -> int:
+    """Return the length of a text in ``unit``; a lone surrogate counts as what would stand for it."""
+    if unit == "codepoint":
+        return len(text)
+    encoding, bytes_per_unit = _ENCODINGS[unit]
+    return len(text.encode(encoding, "surrogatepass")) // bytes_per_unit

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from deid_assets.core.errors import ConfigError
 
 OffsetUnit = Literal["codepoint", "utf8", "utf16"]
 Discontinuous = Literal["refuse", "split"]
 BratLabels = Literal["phi", "native"]
+TagScheme = Literal["bio", "iob1", "iob2", "bioes", "bilou"]
 
 MAX_NOTE_CHARS = 10_000_000
 
@@ -48,6 +49,46 @@ class Columns:
             raise ConfigError("column names must be distinct and not empty")
 
 
+def _check_scheme(scheme: str) -> None:
+    if scheme not in get_args(TagScheme):
+        raise ConfigError(f"scheme is {scheme!r}; choose {', '.join(get_args(TagScheme))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conll:
+    """How the columns and tags of CoNLL files are read.
+
+    A first line ``# global.columns = FORM START END TAG``, as the writer gives it, goes before the four places.
+
+    Args:
+        scheme: ``bio`` and ``iob2`` begin every entity with B-; ``iob1`` only one that follows its like.
+        repair: Begin an entity at a tag that continues none, and end one whose last tag is missing, where the
+            default withholds the note.
+        token: Place of the column with tokens, from 0; negative from the end, as in all four.
+        tag: Place of the column with tags.
+        start: Place of the column with the token's first offset in the note, in the unit of ``ReadOptions.offsets``.
+        end: Place of the column with the offset behind the token; given with ``start`` or not at all.
+
+    Raises:
+        ConfigError: The scheme is unknown, two columns have one place, or only one of ``start`` and ``end`` is given.
+    """
+
+    scheme: TagScheme = "bio"
+    repair: bool = False
+    token: int = 0
+    tag: int = -1
+    start: int | None = None
+    end: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_scheme(self.scheme)
+        if (self.start is None) is not (self.end is None):
+            raise ConfigError("conll start and end go together; name both columns or neither")
+        places = [place for place in (self.token, self.tag, self.start, self.end) if place is not None]
+        if len(set(places)) != len(places):
+            raise ConfigError("conll token, tag, start and end must be distinct columns")
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What the reader has to know about the source.
@@ -57,9 +98,10 @@ class ReadOptions:
         discontinuous: What to do with a brat annotation of several fragments: ``refuse`` withholds the note,
             ``split`` makes one span of each fragment.
         max_note_chars: Longer notes become a fault, in code points.
-        encoding: Of text, brat, CSV and JSON Lines; XML declares its own and Parquet is UTF-8.
+        encoding: Of text, brat, CSV, JSON Lines and CoNLL; XML declares its own and Parquet is UTF-8.
         columns: Names of the fields.
         delimiter: Of CSV; one ASCII character.
+        conll: Columns and tags of CoNLL.
         annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
             fault in its annotations does not withhold it.
 
@@ -74,6 +116,7 @@ class ReadOptions:
     columns: Columns = Columns()
     delimiter: str = ","
     annotations: bool = True
+    conll: Conll = Conll()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -99,6 +142,7 @@ class WriteOptions:
         columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the ``meta`` field.
         delimiter: Of CSV; one ASCII character.
         brat_labels: ``phi`` writes the category, ``native`` the native label where a span has one.
+        conll_scheme: How CoNLL tags spell an entity.
 
     Raises:
         ConfigError: A value is not one of those allowed.
@@ -107,10 +151,12 @@ class WriteOptions:
     columns: Columns = Columns()
     delimiter: str = ","
     brat_labels: BratLabels = "phi"
+    conll_scheme: TagScheme = "bio"
 
     def __post_init__(self) -> None:
         if self.brat_labels not in ("phi", "native"):
             raise ConfigError(f"brat_labels is {self.brat_labels!r}; choose phi or native")
+        _check_scheme(self.conll_scheme)
         _check_delimiter(self.delimiter)
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
-from deid_assets.formats import brat, i2b2, jsonl, parquet, table, text
+from deid_assets.formats import brat, conll, conll_writer, i2b2, jsonl, parquet, table, text
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.fields import is_encodable
@@ -65,6 +65,14 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 is_folder=True,
                 keeps=frozenset({"spans"}),
                 labels=I2B2_2014,
+            ),
+            Format(
+                "conll",
+                (".conll", ".iob", ".iob2", ".bio"),
+                conll.read,
+                conll_writer.write,
+                is_folder=False,
+                keeps=frozenset({"spans", "lang"}),
             ),
         )
     }

@@ -137,12 +137,12 @@ def check_by_line(encoding: str) -> None:
     except UnicodeDecodeError:
         is_like_ascii = False
     if not is_like_ascii:
-        raise ConfigError(f"JSON Lines and CSV cannot be read as {encoding}; convert the file to utf-8")
+        raise ConfigError(f"JSON Lines, CSV and CoNLL cannot be read as {encoding}; convert the file to utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of JSON Lines or one row of CSV.
+    """One line of JSON Lines or CoNLL, or one row of CSV.
 
     Args:
         line: Where it begins, from 1.

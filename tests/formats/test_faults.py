@@ -110,13 +110,16 @@ def test_undecodable_bytes_withhold_their_line_only_and_are_placed_in_the_file(n
     assert f"byte {(head + good + bad).index(0xFF)} " in fault.message
 
 
-@pytest.mark.parametrize("name", ["n.jsonl", "n.csv", "n.parquet", "n.txt", "n.xml"])
+@pytest.mark.parametrize("name", ["n.jsonl", "n.csv", "n.parquet", "n.txt", "n.xml", "n.conll"])
 def test_an_empty_file_is_one_fault(name, faults_of):
     (fault,) = faults_of(name, b"")
     assert (fault.kind, fault.file, fault.line) == ("empty-file", name, None)
 
 
-@pytest.mark.parametrize(("name", "content"), [("n.jsonl", "\n \r\n"), ("n.csv", "id,text\r\n")])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("n.jsonl", "\n \r\n"), ("n.csv", "id,text\r\n"), ("n.conll", "# global.columns = FORM TAG\n\n")],
+)
 def test_a_file_without_notes_is_an_empty_file(name, content, faults_of):
     assert [fault.kind for fault in faults_of(name, content)] == ["empty-file"]
 

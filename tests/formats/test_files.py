@@ -32,7 +32,7 @@ def test_a_folder_is_read_with_its_subfolders_in_order_of_path(tmp_path):
     assert ids(tmp_path) == [".hidden", "a b", "b", "sub folder/c", "sub folder/deep/d"]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet", ".conll"])
 def test_a_folder_of_files_is_one_corpus_and_ids_are_unique_over_it(suffix, tmp_path):
     for number, note_id in enumerate(["n1", "n2", "n1"]):
         write_notes(tmp_path / f"{number}{suffix}", [Annotated(Note(note_id, "x"))])
@@ -43,7 +43,7 @@ def test_a_folder_without_a_note_is_a_fault(tmp_path):
     assert ids(tmp_path, format="txt") == [("empty-file", ".")]
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".xml", ".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".txt", ".xml", ".jsonl", ".csv", ".parquet", ".conll"])
 def test_a_link_out_of_the_folder_is_not_followed(suffix, tmp_path):
     outside = tmp_path / f"outside{suffix}"
     outside.write_text("secret")
@@ -93,6 +93,7 @@ def test_a_file_name_that_breaks_a_line_is_shown_escaped_and_is_no_id(tmp_path):
         (["n.NDJSON"], "jsonl"),
         (["n.csv"], "csv"),
         (["n.pq"], "parquet"),
+        (["n.conll", "sub/n.IOB2"], "conll"),
         (["a.txt"], "txt"),
         (["a.txt", "a.ann", "annotation.conf"], "brat"),
         (["sub/a.xml", "README.md"], "i2b2"),
@@ -125,6 +126,7 @@ def good_line(note_id):
     [
         ("n.jsonl", good_line("n1") + b'{"id": "n2", "text": "', b'"}\n' + good_line("n3"), ["n1", "n3"]),
         ("n.csv", b'id,text\r\nn1,fine\r\nn2,"a ""', b'"\r\nn3,fine\r\n', ["n1", "n3"]),
+        ("n.conll", b"# id = n1\nfine O\n# id = n2\n", b" O\n# id = n3\nfine O\n", ["n1", "n3"]),
         ("n.txt", b"", b"", []),
         ("n.xml", b"<deIdi2b2><TEXT>", b"</TEXT></deIdi2b2>", []),
     ],
@@ -153,7 +155,7 @@ def test_a_huge_cell_of_parquet_is_a_fault_and_makes_no_string(tmp_path):
     assert peak < 5 * MIB
 
 
-@pytest.mark.parametrize("name", ["n.jsonl", "n.csv", "n.parquet"])
+@pytest.mark.parametrize("name", ["n.jsonl", "n.csv", "n.parquet", "n.conll"])
 @pytest.mark.parametrize(("limit", "kept"), [(4, True), (3, False)])
 def test_the_limit_counts_characters(name, limit, kept, tmp_path):
     write_notes(tmp_path / name, [Annotated(Note("n1", "\U0001f468éab"))])

@@ -18,6 +18,7 @@ SEEDS = {
     ".xml": "i2b2/a1.xml",
     ".txt": "txt/a1.txt",
     ".ann": "brat/a1.ann",
+    ".conll": "notes.conll",
 }
 FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -24,6 +24,7 @@ NAMES = {
     "txt": "txt",
     "brat": "brat",
     "i2b2": "i2b2",
+    "conll": "notes.conll",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS
-from deid_assets.formats import Columns, Fault, ReadOptions, detect_format, read_notes
+from deid_assets.formats import Columns, Conll, Fault, ReadOptions, WriteOptions, detect_format, read_notes
 
 LINE = json.dumps({"id": "n1", "text": "fine"})
 
@@ -34,6 +34,24 @@ def test_columns_must_differ():
         Columns(text="id")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "options"),
+    [
+        ("scheme is 'io'; choose bio", {"scheme": "io"}),
+        ("go together", {"start": 1}),
+        ("distinct", {"token": 1, "tag": 1}),
+    ],
+)
+def test_wrong_columns_or_tags_of_conll_are_refused(wrong, options):
+    with pytest.raises(ConfigError, match=wrong):
+        Conll(**options)
+
+
+def test_a_scheme_that_is_unknown_is_not_written():
+    with pytest.raises(ConfigError, match="scheme is 'io'"):
+        WriteOptions(conll_scheme="io")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le", "cp037"])
 def test_encodings_that_cannot_be_cut_into_lines_are_refused(encoding, tmp_path):
     (tmp_path / "n.jsonl").write_bytes(LINE.encode(encoding))
@@ -52,10 +70,10 @@ def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once
     with pytest.raises(InputError, match="does not exist"):
         read_notes(tmp_path / "none.jsonl")
     (tmp_path / "a.xml").touch()
-    with pytest.raises(InputError, match="choose one of brat, csv"):
-        read_notes(tmp_path, format="conll")
+    with pytest.raises(InputError, match="choose one of brat, conll, csv"):
+        read_notes(tmp_path, format="docx")
     (tmp_path / "a.csv").touch()
-    with pytest.raises(InputError, match="csv or i2b2; name one of brat, csv"):
+    with pytest.raises(InputError, match="csv or i2b2; name one of brat, conll, csv"):
         detect_format(tmp_path)
     with pytest.raises(InputError, match="is none that is known"):
         detect_format(tmp_path / "a.docx")
