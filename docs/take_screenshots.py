@@ -14,6 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 GROUPS = ("intake", "detector_rules", "detector_presidio", "redaction", "release", "scores")
 SETTLE_MS = 12_000
+GRAPH = {"x": 540, "y": 110, "width": 2060, "height": 2190}
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")  # fmt: skip
 
@@ -25,7 +26,7 @@ def main() -> None:
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        page = browser.new_page(viewport={"width": 2600, "height": 1700}, device_scale_factor=0.65)
+        page = browser.new_page(viewport={"width": 2600, "height": 2300}, device_scale_factor=0.65)
         take_graph(page, options.server, options.out / "asset-graph.png")
         browser.close()
 
@@ -35,13 +36,7 @@ def take_graph(page: Page, server: str, path: Path) -> None:
     opened = ",".join(f"global@global:{group}" for group in GROUPS)
     page.goto(f"{server}/asset-groups?{urlencode({'expanded': opened})}")
     page.wait_for_timeout(SETTLE_MS)
-    # The graph is centred with its top under the toolbar: drag it down by an empty corner.
-    page.mouse.move(700, 1500)
-    page.mouse.down()
-    page.mouse.move(700, 1580, steps=8)
-    page.mouse.up()
-    page.wait_for_timeout(1_000)
-    page.screenshot(path=path, clip={"x": 540, "y": 110, "width": 2060, "height": 1590})
+    page.screenshot(path=path, clip=GRAPH)
 
 
 if __name__ == "__main__":

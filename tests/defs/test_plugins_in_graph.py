@@ -33,7 +33,7 @@ def test_a_plugin_comes_with_its_own_group_and_job_and_leaves_with_them(installa
     before = groups(installation)
 
     add("newcomer")
-    assert groups(installation)["detector_newcomer"] == {"spans/newcomer", "scorecard/newcomer"}
+    assert groups(installation)["detector_newcomer"] == {"spans/newcomer"}
     job = build_definitions(installation.settings()).resolve_job_def("detector__newcomer")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {"spans/newcomer"}
 
@@ -57,7 +57,7 @@ def test_a_broken_plugin_is_shown_with_its_fault_and_hides_no_other(installation
 
     found = groups(installation)
     assert found["unusable_detectors"] >= {"spans/newcomer"}
-    assert found["detector_stencil"] == {"spans/stencil", "scorecard/stencil"}
+    assert found["detector_stencil"] == {"spans/stencil"}
     (spec,) = [
         spec
         for spec in build_definitions(installation.settings()).resolve_all_asset_specs()
@@ -110,4 +110,4 @@ def test_a_name_that_is_not_allowed_does_not_keep_the_graph_from_loading(install
 
     found = groups(installation)
     assert len(found["unusable_detectors"]) == 1
-    assert found["detector_stencil"] == {"spans/stencil", "scorecard/stencil"}
+    assert found["detector_stencil"] == {"spans/stencil"}
