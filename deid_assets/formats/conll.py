@@ -102,7 +102,7 @@ class _Reader:
             yield from self._comment(comment[1], comment[2] or "", number)
             return
         cells = self._cells(line)
-        if line.startswith("# ") and not (len(cells) > 1 and is_tag(cells[-1])):
+        if line.startswith("# ") and not any(map(is_tag, cells)):  # with a tag, it may be a token that is a hash
             return
         if _BEGINS in cells:
             yield from self._begin(number)

@@ -33,7 +33,8 @@ class Format:
         writer: From a path and notes to the whole output, or none of it.
         is_folder: Notes are files of a folder; else one file holds many.
         keeps: What survives a write and a read, of ``spans``, ``native_label``, ``score``, ``source``, ``patient_id``,
-            ``lang`` and ``meta``. Text always does, byte for byte, or the writer raises.
+            ``lang`` and ``meta``. Text always does, byte for byte, or the writer raises;
+            the writer of conll raises for spans that overlap, too.
         labels: Label map when none is given.
     """
 

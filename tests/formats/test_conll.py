@@ -102,6 +102,13 @@ def test_conll_2003_has_a_note_per_docstart_and_a_line_per_sentence(tmp_path):
     assert (first.note.note_id, second.note.note_id) == ("n-1", "n-2")
 
 
+@pytest.mark.parametrize("row", ["# B-NAME NN", "# NN B-NAME"])
+def test_a_token_that_is_a_hash_is_no_comment(row, tmp_path):
+    tag = row.split().index("B-NAME")
+    (found,) = read(f"# a comment = or two\n{row}\n", tmp_path, conll=Conll(tag=tag))
+    assert mark(found.note, found.spans) == "<NAME>#</NAME>"
+
+
 def test_a_file_that_marks_no_note_is_one_note_with_the_name_of_the_file(tmp_path):
     (found,) = read("a O\n\nb O\n", tmp_path)
     assert (found.note.note_id, found.note.text) == ("n", "a\nb")
