@@ -112,6 +112,9 @@ class NameGrammar:
     def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
         first = view.word_from(start)
+        inverted = "," in view.text[start:end]
+        if not inverted and not any(self.kind(word) & Kind.FIRST for word in view.words[first : view.word_from(end)]):
+            return None
         found = self.name_at(view, start, inverted=True)
         if found is None or not end - 1 <= found[1] <= end + 1:
             return None
@@ -119,7 +122,6 @@ class NameGrammar:
         kinds = [self.kind(word) for word in words if len(word) > 1 and not self.kind(word) & Kind.PARTICLE]
         if len(words) < 2 or self.lexicon.is_phrase(words) or any(kind & Kind.INSTITUTION for kind in kinds):
             return None
-        inverted = "," in view.text[start:end]
         strange = sum(not kind & Kind.COMMON for kind in kinds)
         told = any(kind & Kind.NAME for kind in kinds) or inverted
         return found if told and strange * 2 >= len(kinds) else None

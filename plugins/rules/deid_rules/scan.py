@@ -8,6 +8,7 @@ from typing import Any
 import re2
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
@@ -92,21 +93,25 @@ class Scanner:
         return found
 
     def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
-        for match in compiled.regex.finditer(view.data):
-            if compiled.pattern.walk:
+        if compiled.pattern.walk:
+            for match in compiled.regex.finditer(view.data):
                 yield from self._walk(compiled, match, view)
-                continue
-            if compiled.pattern.proper and not self._is_proper(*_span(match, compiled.groups[0][0], view), view):
-                continue
-            if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
-                continue
-            for group, label in compiled.groups:
-                start, end = _span(match, group, view)
-                if start >= end or (not compiled.whole and _forbidden(compiled, view.text, start, end)):
-                    continue
-                score = _score(compiled, view.text, start, end)
-                if score > 0:
-                    yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
+        elif compiled.whole or compiled.pattern.proper or len(compiled.groups) > 1:
+            for match in compiled.regex.finditer(view.data):
+                yield from self._grouped(compiled, match, view)
+        else:
+            group, label = compiled.groups[0]
+            for match in compiled.regex.finditer(view.data):
+                yield from _spanned(compiled, view, label, *_span(match, group, view))
+
+    def _grouped(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
+        """Candidates of a match that gives several spans, or that must hold a proper noun."""
+        if compiled.pattern.proper and not self._is_proper(*_span(match, compiled.groups[0][0], view), view):
+            return
+        if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
+            return
+        for group, label in compiled.groups:
+            yield from _spanned(compiled, view, label, *_span(match, group, view), judged=compiled.whole)
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
         """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
@@ -129,6 +134,17 @@ class Scanner:
         score = 0.0 if _forbidden(compiled, view.text, *found) else _score(compiled, view.text, *found)
         if score > 0:
             yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
+
+
+def _spanned(
+    compiled: Compiled, view: View, label: Phi, start: int, end: int, *, judged: bool = False
+) -> Iterator[Candidate]:
+    """The candidate of a span, unless it is empty or its surroundings or its score rule it out."""
+    if start >= end or (not judged and _forbidden(compiled, view.text, start, end)):
+        return
+    score = _score(compiled, view.text, start, end)
+    if score > 0:
+        yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
 
 
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
@@ -179,6 +195,8 @@ def _span(match: Any, group: int, view: View) -> tuple[int, int]:
 
 def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
     """Whether what stands before or after rules the span out."""
+    if compiled.not_after is None and compiled.not_before is None:
+        return False
     if compiled.not_after and compiled.not_after.match(text[end : end + _AHEAD]):
         return True
     return bool(compiled.not_before and compiled.not_before.search(text[max(0, start - _BEHIND) : start]))

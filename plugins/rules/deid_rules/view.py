@@ -55,7 +55,10 @@ class View:
     @cached_property
     def keys(self) -> list[str]:
         """The words in lower case, without a final ``'s``."""
-        return [word[:-2] if word[-2:] in _POSSESSIVES else word for word in map(str.lower, self.words)]
+        lowered = list(map(str.lower, self.words))
+        if "'" not in self.text and "\u2019" not in self.text:
+            return lowered
+        return [word[:-2] if word[-2:] in _POSSESSIVES else word for word in lowered]
 
     @cached_property
     def gaps(self) -> list[str]:
