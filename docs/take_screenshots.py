@@ -1,6 +1,6 @@
 """Take the pictures of the documentation from a running `make ui`, in headless Chromium.
 
-pip install playwright; python docs/take_screenshots.py http://127.0.0.1:3000 docs
+pip install playwright; python docs/take_screenshots.py http://127.0.0.1:3000 docs --report .deid/reports/release-….html
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 GROUPS = ("intake", "detector_rules", "detector_presidio", "redaction", "release", "scores")
 SETTLE_MS = 12_000
-GRAPH = {"x": 540, "y": 110, "width": 2060, "height": 2190}
+GRAPH = {"x": 560, "y": 230, "width": 2010, "height": 1820}
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")  # fmt: skip
 
@@ -23,11 +23,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("server", help="address of the web server")
     parser.add_argument("out", type=Path, help="folder for the pictures")
+    parser.add_argument("--report", type=Path, help="a release report, to be pictured too")
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        page = browser.new_page(viewport={"width": 2600, "height": 2300}, device_scale_factor=0.65)
+        page = browser.new_page(viewport={"width": 2600, "height": 2300}, device_scale_factor=0.8)
         take_graph(page, options.server, options.out / "asset-graph.png")
+        if options.report:
+            take_report(browser.new_page(viewport={"width": 1100, "height": 1150}), options.report, options.out)
         browser.close()
 
 
@@ -37,6 +40,12 @@ def take_graph(page: Page, server: str, path: Path) -> None:
     page.goto(f"{server}/asset-groups?{urlencode({'expanded': opened})}")
     page.wait_for_timeout(SETTLE_MS)
     page.screenshot(path=path, clip=GRAPH)
+
+
+def take_report(page: Page, report: Path, folder: Path) -> None:
+    """Picture the top of a release report."""
+    page.goto(report.resolve().as_uri())
+    page.screenshot(path=folder / "release-report.png")
 
 
 if __name__ == "__main__":
