@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 from deid_assets import __version__
 from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.scores import show, to_json
+from deid_assets.cli.scores import Scores, show, to_json
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress
-from deid_assets.core.comparison import Comparison, Row
+from deid_assets.core.comparison import Row
 from deid_assets.core.errors import ConfigError, DeidError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS, PHI, label_map
-from deid_assets.core.phi import LabelMap, Phi, Profile, profile
+from deid_assets.core.meddocan import MeddocanCounts, meddocan_counts
+from deid_assets.core.note import Note
+from deid_assets.core.phi import MEDDOCAN, LabelMap, Phi, Profile, profile
 from deid_assets.core.score import Evaluation, evaluate_by_note, pair
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation import compare
@@ -33,12 +35,14 @@ class Gold:
     Args:
         spans: By note id.
         lengths: Code points by note id.
+        notes: The notes themselves by id where their text is looked at, else empty.
         patients: Patient id by note id, where known.
         labels: The map it was read with.
     """
 
     spans: Mapping[str, SpanSet]
     lengths: Mapping[str, int]
+    notes: Mapping[str, Note] = field(repr=False)
     patients: Mapping[str, str]
     labels: LabelMap
 
@@ -74,12 +78,15 @@ def evaluate_files(
         InputError: No note is annotated, a label is unknown, or gold and predictions are not for the same notes.
     """
     chosen, withheld = profile(profile_name), Withheld()
-    gold = _read_gold(notes, label_map(labels) if labels else FORMATS[notes.format_name].labels, withheld)
+    map_of_gold = label_map(labels) if labels else FORMATS[notes.format_name].labels
+    gold = _read_gold(notes, map_of_gold, withheld, with_text=chosen is MEDDOCAN)
     evaluations: dict[str, Evaluation] = {}
     rows: dict[str, Mapping[str, Row]] = {}
-    for name, total, by_note in _scored(gold, preds, list(dict.fromkeys(sources)), chosen):
+    meddocan: dict[str, MeddocanCounts] = {}
+    for name, total, by_note, official in _scored(gold, preds, list(dict.fromkeys(sources)), chosen):
         evaluations[name], rows[name] = total, by_note
-    comparison = compare(rows, patients=gold.patients)
+        if official is not None:
+            meddocan[name] = official
     facts = {
         "gold": notes.path.name,
         "labels": gold.labels.name,
@@ -87,17 +94,19 @@ def evaluate_files(
         "notes": len(gold.spans),
         "withheld": len(withheld),
     }
+    scores = Scores(facts, evaluations, compare(rows, patients=gold.patients), meddocan)
     if out is not None:
-        _write(out, evaluations, comparison, chosen, facts | {"predictions": ", ".join(path.name for path in preds)})
+        _write(out, replace(scores, facts=facts | {"predictions": ", ".join(path.name for path in preds)}), chosen)
         say(f"report written to {out / 'report.html'}")
-    show(evaluations, comparison, style=style, facts=facts)
+    show(scores, style=style)
     return PARTIAL if len(withheld) else 0
 
 
-def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
+def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld, *, with_text: bool) -> Gold:
     spans: dict[str, SpanSet] = {}
     lengths: dict[str, int] = {}
     patients: dict[str, str] = {}
+    kept: dict[str, Note] = {}
     with progress("reading gold") as advance:
         for found in notes.read(labels):
             if isinstance(found, Fault):
@@ -107,12 +116,14 @@ def _read_gold(notes: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
             elif found.spans is not None:
                 spans[found.note.note_id] = found.spans
                 lengths[found.note.note_id] = len(found.note.text)
+                if with_text:
+                    kept[found.note.note_id] = found.note
                 if found.note.patient_id is not None:
                     patients[found.note.note_id] = found.note.patient_id
             advance(1)
     if not spans:
         raise InputError(f"{notes.path}: no annotated note could be read; give notes with spans")
-    return Gold(spans, lengths, patients, labels)
+    return Gold(spans, lengths, kept, patients, labels)
 
 
 def _advice(notes: NoteSource) -> str:
@@ -127,7 +138,7 @@ def _fits(notes: NoteSource, labels: LabelMap) -> bool:
 
 def _scored(
     gold: Gold, preds: Sequence[Path], sources: Sequence[str], chosen: Profile
-) -> Iterator[tuple[str, Evaluation, dict[str, Row]]]:
+) -> Iterator[tuple[str, Evaluation, dict[str, Row], MeddocanCounts | None]]:
     if len({path.stem for path in preds}) < len(preds):
         raise ConfigError("two spans files have the same name, by which scores are told apart; rename one")
     for path in preds:
@@ -141,10 +152,17 @@ def _scored(
         for group in groups or [present]:
             name = prefix + (" + ".join(group) or path.stem)
             try:
-                pairs = pair(gold.spans.values(), _only(found, group))
-                yield name, *evaluate_by_note(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
+                pairs = list(pair(gold.spans.values(), _only(found, group)))
+                total, rows = evaluate_by_note(pairs, profile=chosen, scope=gold.scope, lengths=gold.lengths)
+                official = _official(gold.notes, pairs) if chosen is MEDDOCAN else None
             except DeidError as error:
                 raise InputError(f"{path}: {error}") from error
+            yield name, total, rows, official
+
+
+def _official(notes: Mapping[str, Note], pairs: Iterable[tuple[SpanSet, SpanSet]]) -> MeddocanCounts:
+    counts = (meddocan_counts(notes[gold.note_id], gold, pred) for gold, pred in pairs)
+    return sum(counts, MeddocanCounts())
 
 
 def _only(found: Iterable[SpanSet], sources: Sequence[str]) -> Iterator[SpanSet]:
@@ -152,26 +170,19 @@ def _only(found: Iterable[SpanSet], sources: Sequence[str]) -> Iterator[SpanSet]
         yield SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.source in sources))
 
 
-def _write(
-    out: Path,
-    evaluations: Mapping[str, Evaluation],
-    comparison: Comparison,
-    chosen: Profile,
-    facts: Mapping[str, object],
-) -> None:
+def _write(out: Path, scores: Scores, chosen: Profile) -> None:
+    facts = scores.facts
     page = evaluation_html(
-        evaluations,
-        title=f"{', '.join(evaluations)} against {facts['gold']}",
+        scores.evaluations,
+        title=f"{', '.join(scores.evaluations)} against {facts['gold']}",
         profile=chosen,
         provenance={
             "software": f"deid-assets {__version__}",
             **{name: str(facts[name]) for name in ("gold", "predictions")},
         },
-        comparison=comparison,
+        comparison=scores.comparison,
         corpus=f"{facts['notes']:,} annotated notes, label map {facts['labels']}",
     )
     out.mkdir(parents=True, exist_ok=True)
-    (out / "scores.json").write_text(
-        json.dumps(to_json(evaluations, comparison, facts), indent=1) + "\n", encoding="utf-8"
-    )
+    (out / "scores.json").write_text(json.dumps(to_json(scores), indent=1) + "\n", encoding="utf-8")
     (out / "report.html").write_text(page, encoding="utf-8")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
 from deid_assets.core.comparison import RATIOS, Comparison, Ratio
+from deid_assets.core.meddocan import MeddocanCounts
 from deid_assets.core.score import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.reports import comparison_md, leaderboard_md, scores_md
 from deid_assets.reports.comparison import (
@@ -21,37 +23,56 @@ from deid_assets.reports.comparison import (
 )
 from deid_assets.reports.numbers import amount, ranked, ratio
 
+_TRACKS = ("ner", "spans", "merged")
 HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")
 
 
-def to_json(
-    evaluations: Mapping[str, Evaluation], comparison: Comparison, facts: Mapping[str, object]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Everything that is printed and kept.
+
+    Args:
+        facts: What was scored.
+        evaluations: By detector.
+        comparison: Of the same detectors.
+        meddocan: MEDDOCAN's official counts by detector; empty under another profile.
+    """
+
+    facts: Mapping[str, object]
+    evaluations: Mapping[str, Evaluation]
+    comparison: Comparison
+    meddocan: Mapping[str, MeddocanCounts]
+
+
+def to_json(scores: Scores) -> dict[str, Any]:
     """Return facts, and per detector its averages, intervals, difference to the first, and every count behind them."""
-    scores = {
+    comparison = scores.comparison
+    detectors = {
         name: {
             "micro": {str(scheme): _ratios(found.micro(scheme)) for scheme in Scheme},
             "macro": {str(scheme): {"f1": found.macro(scheme).f1} for scheme in Scheme},
             "semeval": _semeval(comparison, name),
+            **_meddocan(scores.meddocan.get(name)),
             **comparison.to_json(name),
             "counts": found.to_json(),
         }
-        for name, found in evaluations.items()
+        for name, found in scores.evaluations.items()
     }
     draws = {name: getattr(comparison, name) for name in ("unit", "units", "resamples", "seed")}
-    return {**facts, "bootstrap": draws, "detectors": scores}
+    return {**scores.facts, "bootstrap": draws, "detectors": detectors}
 
 
-def show(
-    evaluations: Mapping[str, Evaluation], comparison: Comparison, *, style: str, facts: Mapping[str, object]
-) -> None:
+def show(scores: Scores, *, style: str) -> None:
     """Print scores; several detectors side by side, the one that hides most first."""
     if style == "json":
-        print_json(to_json(evaluations, comparison, facts))
+        print_json(to_json(scores))
     elif style == "markdown":
-        _show_markdown(evaluations, comparison)
+        _show_markdown(scores.evaluations, scores.comparison)
     else:
-        _show_tables(evaluations, comparison)
+        _show_tables(scores.evaluations, scores.comparison)
+        if scores.meddocan:
+            typer.echo()
+            _show_meddocan(scores.meddocan)
 
 
 def _show_markdown(evaluations: Mapping[str, Evaluation], comparison: Comparison) -> None:
@@ -129,6 +150,20 @@ def _semeval(comparison: Comparison, name: str) -> dict[str, dict[str, float | N
         scheme: {str(ratio): one.value if one else None for ratio, one in zip(RATIOS, intervals, strict=True)}
         for scheme, intervals in found.items()
     }
+
+
+def _show_meddocan(meddocan: Mapping[str, MeddocanCounts]) -> None:
+    headings = ["MEDDOCAN", *(f"{track} {ratio}" for track in _TRACKS for ratio in ("P", "R", "F1"))]
+    tracks = {name: [getattr(found, track) for track in _TRACKS] for name, found in meddocan.items()}
+    rows = [
+        [name, *(ratio(value) for counts in found for value in _ratios(counts).values())]
+        for name, found in tracks.items()
+    ]
+    print_table(headings, rows, numbers_from=1)
+
+
+def _meddocan(found: MeddocanCounts | None) -> dict[str, dict[str, dict[str, float | None]]]:
+    return {"meddocan": {track: _ratios(getattr(found, track)) for track in _TRACKS}} if found else {}
 
 
 def _ratios(counts: Counts) -> dict[str, float | None]:

@@ -144,6 +144,16 @@ def test_labels_of_a_corpus_are_mapped_and_bound_what_counts(deid, write, three)
     assert scores(ran, "xnames")["recall"] == 0.5
 
 
+def test_meddocan_has_its_official_scores_under_its_profile_alone(deid, gold, pred):
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames")
+    ran = deid(*options, "--profile", "meddocan", "--json")
+    found = {"precision": 1.0, "recall": 0.75, "f1": pytest.approx(6 / 7)}
+
+    assert ran.json["detectors"]["xnames"]["meddocan"] == {"ner": found, "spans": found, "merged": found}
+    assert "merged F1" in deid(*options, "--profile", "meddocan").out
+    assert "meddocan" not in deid(*options, "--json").json["detectors"]["xnames"]
+
+
 def test_i2b2_files_bring_their_own_labels(deid, gold):
     Path("xml").mkdir()
     Path("xml/n1.xml").write_text(
