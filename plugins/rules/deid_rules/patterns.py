@@ -110,6 +110,8 @@ class Compiled:
     check: Check | None
     phone: Confirm | None
     whole: bool
+    within: bool
+    bounded: bool
     context: re.Pattern[str] | None
     not_before: re.Pattern[str] | None
     not_after: re.Pattern[str] | None
@@ -201,6 +203,8 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         check=check,
         phone=phone_in(*(region for region in pattern.phone if region != "+")) if pattern.phone else None,
         whole=bool(groups) and b"phi" not in regex.groupindex,
+        within=pattern.walk in WITHIN,
+        bounded=pattern.boundary != "none",
         context=_context(pattern.context),
         not_before=not_before,
         not_after=not_after,

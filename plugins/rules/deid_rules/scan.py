@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import re2
@@ -12,13 +12,13 @@ from deid_assets.core.phi import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.patterns import WITHIN, Compiled, Pattern, compile_pattern
+from deid_rules.patterns import Compiled, Pattern, compile_pattern
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
-"""From a match [start, end) of a text to the span it leads to, if any; those of ``WITHIN`` are given its group ``phi``."""
+"""From a match [start, end) of a text to the span it leads to, if any; those that judge a group are given its group ``phi``."""
 
 IMPOSSIBLE_FACTOR = 0.9
 _BEHIND, _AHEAD = 24, 40
@@ -89,29 +89,36 @@ class Scanner:
             for index, where in texts.items():
                 compiled = pattern_set.compiled(index)
                 for at in where:
-                    found[at].extend(self._run(compiled, views[at]))
+                    self._run(compiled, views[at], found[at])
         return found
 
-    def _run(self, compiled: Compiled, view: View) -> Iterator[Candidate]:
+    def _run(self, compiled: Compiled, view: View, found: list[Candidate]) -> None:
+        """Add to ``found`` what a pattern finds in a text."""
+        matches = compiled.regex.finditer(view.data)
         if compiled.pattern.walk:
-            for match in compiled.regex.finditer(view.data):
-                yield from self._walk(compiled, match, view)
+            walk = self._walks[compiled.pattern.walk]
+            for match in matches:
+                _walked(compiled, match, view, walk, found)
         elif compiled.whole or compiled.pattern.proper or len(compiled.groups) > 1:
-            for match in compiled.regex.finditer(view.data):
-                yield from self._grouped(compiled, match, view)
+            for match in matches:
+                self._grouped(compiled, match, view, found)
         else:
             group, label = compiled.groups[0]
-            for match in compiled.regex.finditer(view.data):
-                yield from _spanned(compiled, view, label, *_span(match, group, view))
+            for match in matches:
+                first, last = match.span(group)
+                if first < last:
+                    _spanned(compiled, view, label, (view.offset(first), view.offset(last)), found)
 
-    def _grouped(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
-        """Candidates of a match that gives several spans, or that must hold a proper noun."""
+    def _grouped(self, compiled: Compiled, match: Any, view: View, found: list[Candidate]) -> None:
+        """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
         if compiled.pattern.proper and not self._is_proper(*_span(match, compiled.groups[0][0], view), view):
             return
         if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
             return
         for group, label in compiled.groups:
-            yield from _spanned(compiled, view, label, *_span(match, group, view), judged=compiled.whole)
+            span = _span(match, group, view)
+            if span[0] < span[1]:
+                _spanned(compiled, view, label, span, found, judged=compiled.whole)
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
         """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
@@ -121,30 +128,31 @@ class Scanner:
             kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds
         )
 
-    def _walk(self, compiled: Compiled, match: Any, view: View) -> Iterator[Candidate]:
-        pattern = compiled.pattern
-        within = compiled.groups[0][0]
-        start, end = (
-            view.offset(match.start(within)),
-            view.offset(match.end(within if pattern.walk in WITHIN else 0)),
-        )
-        found = self._walks[pattern.walk](view, start, end)
-        if found is None:
-            return
-        score = 0.0 if _forbidden(compiled, view.text, *found) else _score(compiled, view.text, *found)
-        if score > 0:
-            yield Candidate(*found, compiled.groups[0][1], score, pattern.id, pattern.native)
+
+def _walked(compiled: Compiled, match: Any, view: View, walk: Walk, found: list[Candidate]) -> None:
+    """Add the candidate to which a match leads."""
+    group, label = compiled.groups[0]
+    start, end = view.offset(match.start(group)), view.offset(match.end(group if compiled.within else 0))
+    if span := walk(view, start, end):
+        _spanned(compiled, view, label, span, found)
 
 
 def _spanned(
-    compiled: Compiled, view: View, label: Phi, start: int, end: int, *, judged: bool = False
-) -> Iterator[Candidate]:
-    """The candidate of a span, unless it is empty or its surroundings or its score rule it out."""
-    if start >= end or (not judged and _forbidden(compiled, view.text, start, end)):
+    compiled: Compiled,
+    view: View,
+    label: Phi,
+    span: tuple[int, int],
+    found: list[Candidate],
+    *,
+    judged: bool = False,
+) -> None:
+    """Add the candidate of a span, unless its surroundings or its score rule it out."""
+    start, end = span
+    if not judged and _forbidden(compiled, view.text, start, end):
         return
     score = _score(compiled, view.text, start, end)
     if score > 0:
-        yield Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native)
+        found.append(Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native))
 
 
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
@@ -204,7 +212,7 @@ def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
 
 def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     pattern = compiled.pattern
-    if pattern.boundary != "none" and _touches(text, start, end, pattern.boundary):
+    if compiled.bounded and _touches(text, start, end, pattern.boundary):
         return 0.0
     score = pattern.score
     if score <= 0 and compiled.check and not compiled.check(text[start:end]):

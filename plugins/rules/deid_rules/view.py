@@ -10,7 +10,7 @@ from itertools import accumulate
 # Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a word.
 _LETTER = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
 _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
-
+_ASCII_WORDS = re.compile("([A-Za-z]+(?:['-][A-Za-z]+)*)")
 _POSSESSIVES = frozenset(("'s", "\u2019s"))
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
@@ -41,7 +41,7 @@ class View:
 
     @cached_property
     def _parts(self) -> list[str]:
-        return _WORDS.split(self.text)
+        return (_ASCII_WORDS if self.ascii else _WORDS).split(self.text)
 
     @cached_property
     def _ends(self) -> list[int]:
