@@ -5,11 +5,12 @@ standard error, nothing written; 3 a fault of the program.
 """
 
 from deid_assets.cli.app import app
-from deid_assets.cli.commands import corpus, detect, doctor, evaluate, redact
+from deid_assets.cli.commands import agree, corpus, detect, doctor, evaluate, redact
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.verification import verify
 
 __all__ = [
+    "agree",
     "app",
     "corpus",
     "detect",

@@ -160,6 +160,29 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     return evaluate_files(notes, pred, out, sources=source or [], labels=labels, profile_name=profile, style=style)
 
 
+@app.command("agreement")
+@guarded
+def agree(
+    spans: Arg[Path, typer.Argument(metavar="SPANS", help="Spans that deid detect wrote with several detectors.")],
+    *,
+    source: Arg[list[str], typer.Option(metavar="NAME", help="A detector to compare; given twice.")],
+    notes: Arg[
+        Path | None, typer.Option(metavar="NOTES", help="Their notes, for what needs the length of the text.")
+    ] = None,
+    format_name: FormatOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare two detectors without gold.
+
+    How far they agree, and an estimate of what both missed.
+    """
+    from deid_assets.cli.agreement import compare_sources  # noqa: PLC0415 - loads what reports are written with
+
+    texts = NoteSource(notes, format_name, None, read_options(read or [], annotations=False)) if notes else None
+    return compare_sources(spans, texts, sources=source, as_json=as_json)
+
+
 @corpus_app.command("make")
 @guarded
 def corpus(
