@@ -77,7 +77,8 @@ def show(scores: Scores, *, style: str) -> None:
 
 def _show_markdown(evaluations: Mapping[str, Evaluation], comparison: Comparison) -> None:
     if len(evaluations) > 1:
-        typer.echo(f"{leaderboard_md(evaluations)}\n\n{comparison_md(comparison)}\n")
+        typer.echo(f"{leaderboard_md(evaluations)}\n")
+    typer.echo(f"{comparison_md(comparison)}\n\nIntervals: {drawn_from(comparison)}.\n")
     for name, found in evaluations.items():
         heading = f"### {name}\n\n" if len(evaluations) > 1 else ""
         typer.echo(f"{heading}{scores_md(found)}\n\n{_notes(found)}\n")

@@ -73,6 +73,14 @@ def test_every_ratio_has_an_interval_and_a_second_detector_its_difference(deid, 
     assert "Differences, paired on the same notes" in Path("report/report.html").read_text()
 
 
+def test_markdown_of_one_detector_has_its_intervals(deid, gold, pred):
+    out = deid("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames", "--markdown").out
+
+    assert "| xnames | 0.750 [0.000, 1.000] |" in out
+    assert "Difference to" not in out
+    assert "Intervals: 95 % bootstrap over 2 patients, too few to rely on." in out
+
+
 def test_notes_of_a_patient_are_resampled_together(deid, write, three):
     spans = [{"start": 0, "end": 2, "label": "NAME"}]
     write("gold.jsonl", *({**record, "spans": spans, "patient_id": "p1"} for record in three))
