@@ -17,7 +17,7 @@ from deid_rules.lexicon import PHRASE_LABELS
 from deid_rules.rulebook import Rulebook, lexicon_of, rules_of
 from deid_rules.view import View
 
-GROUP_CHARS = 100_000
+GROUP_CHARS = 200_000
 """Characters of text that are read together: enough for speed, little for memory."""
 
 

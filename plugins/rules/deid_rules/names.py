@@ -52,14 +52,21 @@ class NameFinder:
         word = view.words[index]
         if is_initial(word):
             return self._initialled(view, index)
-        if kind & Kind.STOP or self._eponymous(view, index):
+        if kind & Kind.STOP:
             return None
-        if self._pairs_only and word.isupper() and not kind & Kind.COMMON:
+        found = self._ordered(view, index, kind)
+        return None if found is None or self._eponymous(view, index) else found
+
+    def _ordered(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
+        """The name in the first order that fits; each order needs its first word to be of some kind."""
+        if self._pairs_only and view.words[index].isupper() and not kind & Kind.COMMON:
             return self._surname_first(view, index)
-        for rule in (self._inverted, self._pair, self._given_last, self._single):
-            if found := rule(view, index, kind):
-                return found
-        return None
+        found = self._inverted(view, index, kind) if kind & Kind.LAST else None
+        if found is None and kind & Kind.FIRST:
+            found = self._pair(view, index, kind)
+        if found is None and (not kind or self._pairs_only):
+            found = self._given_last(view, index, kind)
+        return found or (self._single(view, index, kind) if kind else None)
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``; the given name must be in the dictionary."""

@@ -79,10 +79,14 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
     known: set[str] = set()
     common: set[str] = set()
     found: set[int] = set()
+    keys = view.keys
     for name in names:
         first, last = view.word_from(name.start), view.word_before(name.end)
-        found.update(range(first, last + 1))
-        for key in view.keys[first : last + 1]:
+        for index in range(first, last + 1):
+            found.add(index)
+            key = keys[index]
+            if key in known:
+                continue
             kind = grammar.kind(key)
             if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
                 continue

@@ -148,6 +148,8 @@ def _spanned(
 ) -> None:
     """Add the candidate of a span, unless its surroundings or its score rule it out."""
     start, end = span
+    if compiled.bounded and _touches(view.text, start, end, compiled.pattern.boundary):
+        return
     if not judged and _forbidden(compiled, view.text, start, end):
         return
     score = _score(compiled, view.text, start, end)
@@ -212,8 +214,6 @@ def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
 
 def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     pattern = compiled.pattern
-    if compiled.bounded and _touches(text, start, end, pattern.boundary):
-        return 0.0
     score = pattern.score
     if score <= 0 and compiled.check and not compiled.check(text[start:end]):
         return pattern.unchecked_score

@@ -11,7 +11,7 @@ from itertools import accumulate
 _LETTER = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
 _WORDS = re.compile(f"([{_LETTER}]+(?:['\u2019\u2010\u2011-][{_LETTER}]+)*)")
 _ASCII_WORDS = re.compile("([A-Za-z]+(?:['-][A-Za-z]+)*)")
-_POSSESSIVES = frozenset(("'s", "\u2019s"))
+_POSSESSIVES = ("'s", "\u2019s")
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
 WRAPPED_CHARS = 48
@@ -58,7 +58,7 @@ class View:
         lowered = list(map(str.lower, self.words))
         if "'" not in self.text and "\u2019" not in self.text:
             return lowered
-        return [word[:-2] if word[-2:] in _POSSESSIVES else word for word in lowered]
+        return [word[:-2] if word.endswith(_POSSESSIVES) else word for word in lowered]
 
     @cached_property
     def gaps(self) -> list[str]:
