@@ -45,7 +45,7 @@ class NameGrammar:
         if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
         begins = pointed(view, first, any_case=any_case) or self._may_begin(words[first], any_case=any_case)
-        if not begins and not (titled and self._may_bear_title(view, first)):
+        if not begins and not self._leads(view, first) and not (titled and self._may_bear_title(view, first)):
             return None
         last = self._end(view, first, any_case=any_case)
         if last == first and not any_case and not words[first][0].isupper():
@@ -97,7 +97,8 @@ class NameGrammar:
             return False
         word, following = view.words[index], view.words[index + 1 : index + 2]
         ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
-        return word[0].isupper() and word[1:].islower() and not self.kind(word) & Kind.STOP and ends
+        kind = self.kind(word)
+        return word[0].isupper() and word[1:].islower() and ends and (not kind & Kind.STOP or bool(kind & Kind.LAST))
 
     def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end): its given or family name, or a final initial, must tell."""
@@ -124,13 +125,17 @@ class NameGrammar:
             return None
         strange = sum(not kind & Kind.COMMON for kind in kinds)
         told = any(kind & Kind.NAME for kind in kinds) or inverted
-        return found if told and strange * 2 >= len(kinds) else None
+        ordered = kinds[::-1] if inverted else kinds
+        pair = ordered[0] & Kind.FIRST and ordered[-1] & Kind.LAST
+        return found if told and (pair or strange * 2 >= len(kinds)) else None
 
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
         word, following = view.words[index], view.words[index + 1 : index + 3]
         if not self.kind(word) & Kind.PARTICLE or not following or view.gaps[index + 1] not in _BLANKS:
             return False
+        if word[0].isupper() and word[1:].islower():
+            return following[0][0].isupper() and bool(self.kind(following[0]) & Kind.LAST)
         return not word[0].isupper() or (word.isupper() and len(word) > 1 and following[0].isupper())
 
     def name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
@@ -220,7 +225,8 @@ class NameGrammar:
             if index < last and not self._joins(word, gaps[index + 1]):
                 break
             kind = self.kind(word)
-            if index < last and kind & Kind.PARTICLE and not word[0].isupper():
+            if index < last and kind & Kind.PARTICLE and not pointed(view, index) and self._leads(view, index):
+                first = index if word[0].isupper() else first
                 index -= 1
                 continue
             if not has_capital(word) or (kind & Kind.STOP and not pointed(view, index)):

@@ -50,7 +50,7 @@ class Inverted:
     def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
         word, following = view.words[index], view.words[index + 1]
         kind = self.kind(word)
-        if kind & Kind.STOP and not kind & Kind.PARTICLE:
+        if kind & Kind.STOP and not kind & (Kind.PARTICLE | Kind.LAST):
             return False
         return any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
 
