@@ -76,7 +76,9 @@ class NameGrammar:
         word, previous = view.words[index], view.words[index - 1]
         if not (word.isupper() and previous.isupper() and self.kind(word) & Kind.LAST) or self.kind(word) & Kind.STOP:
             return False
-        return bool(self.kind(previous) & Kind.FIRST) and view.gaps[index + 1][:1] in ("", ",", ".", "\r", "\n")
+        gap = view.gaps[index + 1]
+        ends = gap[:1] in ("", ",", ".", "\r", "\n") or gap.strip(" /")[:1].isdigit()
+        return ends and bool(self.kind(previous) & Kind.FIRST)
 
     def _wraps(self, view: View, first: int, index: int) -> bool:
         """Whether a given name ends a full line and a family name begins the next."""
@@ -114,7 +116,7 @@ class NameGrammar:
         """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
         first = view.word_from(start)
         inverted = "," in view.text[start:end]
-        if not inverted and not any(self.kind(word) & Kind.FIRST for word in view.words[first : view.word_from(end)]):
+        if not inverted and not any(self.kind(word) & Kind.NAME for word in view.words[first : view.word_from(end)]):
             return None
         found = self.name_at(view, start, inverted=True)
         if found is None or not end - 1 <= found[1] <= end + 1:
