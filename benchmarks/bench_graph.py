@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -56,17 +55,18 @@ def main() -> None:
         }
         arguments = ["--notes", str(notes)]
         started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", DRIVER % (arguments,)], env=environment, capture_output=True, text=True, check=False
-        )
+        run = [sys.executable, "-c", DRIVER % (arguments,)]
+        log = Path(home) / "output.txt"
+        with log.open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(run, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            peak = watch(process)
+        stdout = log.read_text(encoding="utf-8")
         wall = time.perf_counter() - started
-        print(done.stdout)
-        if done.returncode:
-            print(done.stderr[-2_000:])
+        print(stdout)
         spent, rows = _asset_seconds(Path(home) / "deid.sqlite")
         for asset, seconds in rows:
             print(f"  {asset:30} {seconds:6.1f} s")
-        runs = float(re.findall(r"^runs (.+)$", done.stdout, re.MULTILINE)[-1])
+        runs = float(re.findall(r"^runs (.+)$", stdout, re.MULTILINE)[-1])
         print(f"assets              {spent:6.1f} s")
         print(f"Dagster in the runs {runs - spent:6.1f} s, {(runs - spent) / wall:.1%} of the wall time")
         print(f"start and instance  {wall - runs:6.1f} s")
@@ -76,10 +76,32 @@ def main() -> None:
             [sys.executable, "-m", "deid_assets.quickstart"], env=environment, capture_output=True, check=False
         )
         print(f"second run          {time.perf_counter() - again:6.1f} s, nothing to do")
-    # The largest single child: the main process or a detector's worker.
-    print(
-        f"peak memory         {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:6.0f} MB, largest process"
-    )
+    print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once")
+
+
+def watch(process: subprocess.Popen[bytes]) -> float:
+    """Return the largest proportional set size of a process and its children, in MB; 0 where /proc is missing."""
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, sum(_pss_mb(pid) for pid in _tree(process.pid)))
+        time.sleep(0.2)
+    return peak
+
+
+def _tree(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:
+        children = []
+    return [pid, *(found for child in children for found in _tree(int(child)))]
+
+
+def _pss_mb(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def _asset_seconds(database: Path) -> tuple[float, list[tuple[str, float]]]:

@@ -61,7 +61,7 @@ def write_instance(home: Path) -> Path:
     if not _keeps_no_text(path):
         raise ConfigError(
             f"{path}: compute logs or telemetry are on, and what a library prints could hold text; "
-            "take over compute_logs and telemetry from a file made by `deid init`"
+            "take over compute_logs and telemetry from one written by `python -m deid_assets.defs.instance FOLDER`"
         )
     return home
 
