@@ -7,6 +7,8 @@ from random import Random
 
 from deid_assets.synthesis.grammar import Grammar
 
+YOUNGEST_IN_WORDS = 30
+
 
 def age_on(born: dt.date, day: dt.date) -> int:
     """Return the completed years of age on a day."""
@@ -56,11 +58,6 @@ def _suffix(number: int) -> str:
 
 
 def age_variables(age: int, grammar: Grammar) -> dict[str, str]:
-    """Return ``age`` in digits, ``age_words`` and ``decade`` ("nineties")."""
-    tens, units = divmod(age, 10)
-    if age < 30:  # irregular in most languages
-        return {"age": str(age), "age_words": str(age), "decade": grammar.lines("numbers.decades")[tens]}
-    words = grammar.lines("numbers.tens")[min(tens, 9)]
-    if units:
-        words += grammar.lines("numbers.joint")[0].strip("'") + grammar.lines("numbers.units")[units]
-    return {"age": str(age), "age_words": words, "decade": grammar.lines("numbers.decades")[min(tens, 9)]}
+    """Return ``age`` in digits, ``age_words`` (young ages in digits, as notes have them) and ``decade`` ("nineties")."""
+    words = str(age) if age < YOUNGEST_IN_WORDS else grammar.lines("numbers.words")[age]
+    return {"age": str(age), "age_words": words, "decade": grammar.lines("numbers.decades")[min(age // 10, 9)]}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
+from deid_assets.synthesis.national_ids import NATIONAL
+
 DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 """Control letters of the Spanish DNI and NIE, indexed by the number modulo 23 (Real Decreto 1553/2005)."""
 
@@ -102,6 +104,7 @@ def iban_es(rng: Random) -> str:
 
 
 VALID: Mapping[str, Callable[[Random], str]] = {
+    **NATIONAL,
     "ssn": ssn,
     "npi": npi,
     "dea": dea,

@@ -1,7 +1,10 @@
 """One corpus of 200 notes per language, shared by the tests that look at many notes."""
 
+import tomllib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +12,12 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.synthesis import make_corpus
 
-LANGS = ("en", "es")
+EXPECTED = {
+    path.stem: tomllib.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(Path(__file__).parent.glob("expected/*.toml"))
+}
+"""What notes of each language must hold."""
+LANGS = tuple(EXPECTED)
 
 
 @cache
@@ -31,3 +39,8 @@ def lang(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def corpus(lang: str) -> list[tuple[Note, SpanSet]]:
     return corpus_of(lang)
+
+
+@pytest.fixture
+def expected(lang: str) -> dict[str, Any]:
+    return EXPECTED[lang]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans
-from deid_assets.synthesis import KINDS, make_corpus
+from deid_assets.synthesis import KINDS, languages, make_corpus
 from deid_assets.testing import mark, marked
 
 ALWAYS_PLAIN = {Phi.AGE}
@@ -98,7 +98,7 @@ def test_spans_are_disjoint_trimmed_and_within_the_note(corpus):
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(), code=st.sampled_from(["en", "es"]))
+@given(seed=st.integers(), code=st.sampled_from(languages()))
 def test_any_seed_gives_sane_notes(seed, code):
     for note, spans in make_corpus(lang=code, notes=3, seed=seed):
         assert 300 <= len(note) <= 6000

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from deid_assets.core.errors import ConfigError
@@ -21,8 +23,9 @@ def _references(node):
             yield from _references(part)
 
 
-def test_languages_are_the_folders_with_a_grammar():
-    assert languages() == ("en", "es")
+def test_every_grammar_has_a_table_of_what_its_notes_hold():
+    tables = Path(__file__).parent.glob("expected/*.toml")
+    assert languages() == tuple(sorted(table.stem for table in tables))
 
 
 def test_every_reference_leads_to_a_rule_or_a_variable(lang):

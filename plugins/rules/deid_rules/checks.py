@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from deid_rules.national_checks import NATIONAL_CHECKS
+
 Check = Callable[[str], bool]
 
 
@@ -181,6 +183,7 @@ def _dea(text: str) -> bool:
 
 
 CHECKS: Mapping[str, Check] = {
+    **NATIONAL_CHECKS,
     "card": _card,
     "dea": _dea,
     "digits": _three_digits,
