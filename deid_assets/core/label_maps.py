@@ -177,8 +177,72 @@ DEDUCE = LabelMap(
 )
 """Menger et al. (2018): DEDUCE's tags."""
 
+TURKU_NER = LabelMap(
+    "turku_ner",
+    {
+        "PER": Phi.NAME,
+        "LOC": Phi.LOCATION,
+        "ORG": Phi.ORGANIZATION,
+        "DATE": Phi.DATE,
+        "PRO": None,
+        "EVENT": None,
+    },
+)
+"""Luoma et al. (2020): Turku NER, general Finnish. Products and events are not PHI."""
+
+STELLA = LabelMap(
+    "stella",
+    {
+        "person": Phi.NAME,
+        "organization": Phi.ORGANIZATION,
+        "address": Phi.STREET,
+        "date": Phi.DATE,
+        "email": Phi.EMAIL,
+        "phone": Phi.PHONE,
+        "id-number": Phi.ID,
+        "money": None,
+    },
+)
+"""Contract snippets in Czech, German and English of the anonymize project; sums of money are not PHI."""
+
+PRESIDIO_RESEARCH = LabelMap(
+    "presidio_research",
+    {
+        "PERSON": Phi.NAME,
+        "STREET_ADDRESS": Phi.STREET,
+        "GPE": Phi.LOCATION,
+        "ORGANIZATION": Phi.ORGANIZATION,
+        "CREDIT_CARD": Phi.ACCOUNT,
+        "IBAN_CODE": Phi.ACCOUNT,
+        "DATE_TIME": Phi.DATE,
+        "PHONE_NUMBER": Phi.PHONE,
+        "AGE": Phi.AGE,
+        "EMAIL_ADDRESS": Phi.EMAIL,
+        "ZIP_CODE": Phi.ZIP,
+        "DOMAIN_NAME": Phi.URL,
+        "US_SSN": Phi.NATIONAL_ID,
+        "US_DRIVER_LICENSE": Phi.LICENSE,
+        "IP_ADDRESS": Phi.IP,
+        "TITLE": None,
+        "NRP": None,
+    },
+)
+"""Templates of presidio-research; titles and nationalities are not PHI here."""
+
 LABEL_MAPS: Mapping[str, LabelMap] = {
-    label_map.name: label_map for label_map in (PHI, I2B2_2014, MEDDOCAN, GRASCCO, ASQ_PHI, EDS_PSEUDO, DEDUCE)
+    label_map.name: label_map
+    for label_map in (
+        PHI,
+        I2B2_2014,
+        MEDDOCAN,
+        GRASCCO,
+        ASQ_PHI,
+        EDS_PSEUDO,
+        DEDUCE,
+        TURKU_NER,
+        STELLA,
+        PRESIDIO_RESEARCH,
+    )
 }
 
 
