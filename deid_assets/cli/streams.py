@@ -20,6 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import FORMATS, Annotated, Columns, Fault, ReadOptions, detect_format, read_notes, read_spans
+from deid_assets.languages import language_of
 
 CHUNK_CHARS = 250_000
 """Text held at a time: a batch for a detector, and a step of the progress line."""
@@ -71,7 +72,7 @@ class NoteSource:
     Args:
         path: File or folder.
         chosen_format: Name of the format; detected where not given.
-        lang: For notes that name no language; an ISO 639-1 code.
+        lang: For notes that name no language, ISO 639-1; told from the text when not given.
         options: How they are read.
 
     Raises:
@@ -97,10 +98,11 @@ class NoteSource:
             raise InputError(f"unknown format {self.format_name!r}; choose one of {', '.join(FORMATS)}")
 
     def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
-        """Yield notes, with the language where they have none, and faults."""
+        """Yield notes, with the language told or that their text tells where they have none, and faults."""
         for found in read_notes(self.path, format=self.format_name, labels=labels, options=self.options):
-            if isinstance(found, Annotated) and self.lang is not None and found.note.lang is None:
-                yield Annotated(replace(found.note, lang=self.lang), found.spans)
+            if isinstance(found, Annotated) and found.note.lang is None:
+                lang = self.lang or language_of(found.note.text)
+                yield Annotated(replace(found.note, lang=lang), found.spans)
             else:
                 yield found
 

@@ -21,6 +21,7 @@ from deid_assets.defs.display import label_counts, show_counts, show_labels
 from deid_assets.defs.landing import batch_sources
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault, read_notes
+from deid_assets.languages import language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.contracts import LANGUAGES
 from deid_assets.quality.duplicates import near_duplicate_share
@@ -105,13 +106,13 @@ def _withheld(faults: Sequence[tuple[int, Fault]], *, taken: AbstractSet[str]) -
 
 
 def with_language_code(note: Note) -> Note:
-    """Return the note with an ISO 639-1 code for its language, or with none.
+    """Return the note with an ISO 639-1 code for its language: what it names, else what its text tells, or none.
 
     The field may hold anything, and what it holds is shown, catalogued and released.
     """
-    if note.lang is None:
-        return note
-    code = re.split(r"[-_]", note.lang, maxsplit=1)[0].lower()
+    code = re.split(r"[-_]", note.lang or "", maxsplit=1)[0].lower()
+    if code not in LANGUAGES:
+        code = language_of(note.text) or ""
     return replace(note, lang=code if code in LANGUAGES else None)
 
 

@@ -32,8 +32,14 @@ def test_text_patient_and_meta_stay_as_they_came():
     assert (found.text, found.patient_id, found.meta, found.digest) == (note.text, "p", {"ward": "3"}, note.digest)
 
 
-def test_an_odd_language_warns_and_stops_nothing(installation, note_records):
-    batch = installation.receive([{**record, "lang": "klingon"} for record in note_records()])
+@pytest.mark.parametrize("given", ["klingon", "", None])
+def test_a_language_that_is_not_named_is_told_from_the_text(given):
+    text = "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen."
+    assert with_language_code(Note("n", text, lang=given)).lang == "de"
+
+
+def test_a_language_that_is_not_configured_warns_and_stops_nothing(installation, note_records):
+    batch = installation.receive([{**record, "lang": "pl"} for record in note_records()])
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
 

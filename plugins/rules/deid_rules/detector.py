@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
@@ -11,12 +11,15 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.phi import profile as profile_named
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.languages import languages_in
 from deid_rules.candidate import Candidate
-from deid_rules.language import ANY, OTHER, Language, read_gazetteer, read_language
-from deid_rules.lexicon import PHRASE_LABELS
-from deid_rules.rulebook import Rulebook, lexicon_of, rules_of
+from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
+from deid_rules.misread import mend, with_more
+from deid_rules.rulebook import Rulebook, Rules, rules_of
 from deid_rules.view import View
 
+MAX_RULEBOOKS = 16
+"""Combinations of languages kept ready; one per language, and those of mixed notes."""
 GROUP_CHARS = 200_000
 """Characters of text that are read together: enough for speed, little for memory."""
 
@@ -24,15 +27,16 @@ GROUP_CHARS = 200_000
 class RulesDetector:
     """Finds PHI by patterns, dictionaries and word grammars.
 
-    A note in one of ``langs`` is read with that language's rules, one of no known language with all of them,
-    one in another language with the rules for no language in particular.
+    A note is read with the rules of the language that it names, and of those its text is in to a good part. Where
+    neither tells, all rules are used; in a language that has none, the rules for no language in particular.
 
     Args:
-        langs: Languages to load; each is a folder of ``deid_rules/languages``.
+        langs: Languages to use; each is a folder of ``deid_rules/languages``. All when not given.
         profile: Name of the profile; only its categories are looked for. Professions, sex and words for
             relatives are found where the profile has a label of their own for them.
         gazetteers: Your own lists; the file's name says what it holds (``hospitals.txt``, ``last_names.txt``).
         min_score: Findings below it are not returned.
+        ocr: Read also with letters and digits exchanged that a scan confuses, ``O6l2`` as ``0612``.
 
     Raises:
         ConfigError: A language, profile or list is unknown, a file is wrong, or the score is outside [0, 1].
@@ -44,29 +48,32 @@ class RulesDetector:
     def __init__(
         self,
         *,
-        langs: Sequence[str] = ("en", "es"),
+        langs: Sequence[str] | None = None,
         profile: str = "safe_harbor",
         gazetteers: Sequence[Path] = (),
         min_score: float = 0.5,
+        ocr: bool = False,
     ) -> None:
         if not 0.0 <= min_score <= 1.0:
             raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
+        self._langs = tuple(sorted(available()) if langs is None else dict.fromkeys(langs))
         self._again = partial(
-            type(self), langs=tuple(langs), profile=profile, gazetteers=tuple(gazetteers), min_score=min_score
+            type(self),
+            langs=self._langs,
+            profile=profile,
+            gazetteers=tuple(gazetteers),
+            min_score=min_score,
+            ocr=ocr,
         )
         self._allowed = _allowed(profile_named(profile))
-        self._min_score = min_score
-        self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
-        self._rules = {
-            code: rules_of(read_language(code), allowed=self._allowed, profile=profile) for code in {ANY, OTHER, *langs}
-        }
-        self._langs = tuple(dict.fromkeys(langs))
-        self._base = lexicon_of([self._rules[ANY].language, *self._lists])
-        self._rulebooks: dict[str | None, Rulebook] = {}
-        self.labels = (
-            frozenset({Phi.NAME, *_listed(self._lists)}.union(*(rules.labels for rules in self._rules.values())))
-            & self._allowed
-        )
+        self._min_score, self._ocr = min_score, ocr
+        read = [(code, read_language(code)) for code in (ANY, OTHER, *self._langs)]
+        self._rules = {code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read}
+        lists = [Rules(read_gazetteer(Path(path)), ()) for path in gazetteers]
+        self._common = [self._rules[ANY], *lists]
+        self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
+        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*self._rules.values(), *lists)))
+        self.labels = every & self._allowed
 
     def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
         """Pickle the settings; compiled patterns do not travel."""
@@ -80,31 +87,41 @@ class RulesDetector:
                 yield SpanSet(note.note_id, note.digest, tuple(spans))
 
     def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
-        """What is found in each note; notes of one language are read together."""
+        """What is found in each note; notes of the same languages are read together."""
         found: list[list[Candidate]] = [[] for _ in notes]
-        by_lang: dict[str | None, list[int]] = {}
+        by_langs: dict[tuple[str, ...], list[int]] = {}
         for index, note in enumerate(notes):
             if note.text:
-                by_lang.setdefault(note.lang, []).append(index)
-        for lang, indexes in by_lang.items():
+                by_langs.setdefault(self._read_as(note), []).append(index)
+        for langs, indexes in by_langs.items():
             views = [View(notes[index].text) for index in indexes]
-            for index, candidates in zip(indexes, self._rulebook(lang).find(views), strict=True):
+            for index, candidates in zip(indexes, self._rulebook(langs).find(views), strict=True):
                 found[index] = candidates
+        if self._ocr:
+            self._add_misread(notes, found)
         return found
 
-    def _rulebook(self, lang: str | None) -> Rulebook:
-        """The rules for a language: its own and the common ones; built when first met."""
-        key = lang if lang is None or lang in self._langs else OTHER
-        if key not in self._rulebooks:
-            rules = [self._rules[code] for code in (self._langs if key is None else (key,))]
-            self._rulebooks[key] = Rulebook(
-                [self._rules[ANY], *rules],
-                lexicon_of([each.language for each in rules], self._base),
-                allowed=self._allowed,
-                min_score=self._min_score,
-                pairs_only=key == OTHER,
-            )
-        return self._rulebooks[key]
+    def _add_misread(self, notes: Sequence[Note], found: list[list[Candidate]]) -> None:
+        """Add what is found once the confusions of a scan are mended, where nothing was found before."""
+        for index, note in enumerate(notes):
+            mended = mend(note.text)
+            if mended != note.text:
+                (more,) = self._rulebook(self._read_as(note)).find([View(mended)])
+                found[index] = with_more(found[index], more)
+
+    def _read_as(self, note: Note) -> tuple[str, ...]:
+        """The folders for a note's language or languages, sorted."""
+        spoken = languages_in(note.text)
+        chosen = {lang for lang in (note.lang, *spoken) if lang in self._langs}
+        if note.lang is not None and note.lang not in self._langs:
+            chosen.add(OTHER)
+        return tuple(sorted(chosen)) or ((OTHER,) if spoken else self._langs) or (OTHER,)
+
+    def _made_rulebook(self, langs: tuple[str, ...]) -> Rulebook:
+        """The rules of some folders and the common ones."""
+        return Rulebook(
+            [self._rules[code] for code in langs], self._common, allowed=self._allowed, min_score=self._min_score
+        )
 
 
 def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
@@ -117,10 +134,6 @@ def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
         chars += len(note.text)
     if first < len(notes):
         yield notes[first:]
-
-
-def _listed(lists: Sequence[Language]) -> set[Phi]:
-    return {PHRASE_LABELS[kind] for language in lists for kind in language.phrases}
 
 
 def _allowed(profile: Profile) -> frozenset[Phi]:

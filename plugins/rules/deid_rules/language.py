@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS
+from deid_assets.core.phi import Phi
+from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, Lists
 from deid_rules.patterns import Pattern, read_patterns
 
 LANGUAGES = Path(__file__).with_name("languages")
@@ -17,16 +19,45 @@ ANY = "any"
 """The folder of the rules that need no language."""
 OTHER = "other"
 """The folder that stands in for a language without one."""
+NAME_SETTINGS = frozenset(("endings", "capitals_tell", "pairs_only"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Language:
-    """One folder: its patterns, its word lists by kind, its phrases by category."""
+    """One folder: its patterns, and its lists, which are read when first needed.
+
+    Args:
+        code: ISO 639-1 code, or one of the folders for no language.
+        patterns: Of all its files.
+        words: Word lists of ``language.toml`` by kind.
+        files: Its dictionaries by kind.
+        endings: Inflectional endings, each with what stands in its place in the lists.
+        capitals_tell: Whether a capital within a sentence makes a name likely; not in German.
+        pairs_only: Whether the dictionary counts only for a given with a family name.
+    """
 
     code: str
     patterns: tuple[Pattern, ...]
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]]
+    files: Mapping[str, Path]
+    endings: tuple[tuple[str, str], ...] = ()
+    capitals_tell: bool = True
+    pairs_only: bool = False
+
+    @property
+    def phrase_labels(self) -> frozenset[Phi]:
+        """Categories of its phrases."""
+        return frozenset(PHRASE_LABELS[kind] for kind in (*self.words, *self.files) if kind in PHRASE_LABELS)
+
+    @cached_property
+    def lists(self) -> Lists:
+        """All its lists."""
+        lists = Lists()
+        for kind, entries in self.words.items():
+            _add(lists, kind, entries)
+        for kind, path in self.files.items():
+            _add(lists, kind, read_list(path))
+        return lists
 
 
 def available() -> frozenset[str]:
@@ -43,16 +74,33 @@ def read_language(code: str) -> Language:
     folder = LANGUAGES / code
     if not (folder / "language.toml").is_file():
         raise ConfigError(f"no rules for language {code!r}; choose from {', '.join(sorted(available()))}")
-    words: dict[str, list[str]] = {}
-    phrases: dict[str, list[str]] = {}
-    for kind, entries in _toml(folder / "language.toml").get("words", {}).items():
-        _add(kind, entries, words, phrases, origin=f"{code}/language.toml")
-    for path in sorted((folder / "dictionaries").glob("*.txt")):
-        _add(path.stem, read_list(path), words, phrases, origin=f"{code}/{path.name}")
+    origin = f"{code}/language.toml"
+    settings = _toml(folder / "language.toml")
+    words: dict[str, Sequence[str]] = settings.pop("words", {})
+    names: dict[str, Any] = settings.pop("names", {})
+    files = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
+    if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
+        raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words and names")
+    for kind in (*words, *files):
+        _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
     patterns: list[Pattern] = []
     for path in sorted(folder.glob("patterns*.toml")):
         patterns += read_patterns(_toml(path), {}, f"{code}/{path.name}")
-    return Language(code, tuple(patterns), words, phrases)
+    return Language(
+        code,
+        tuple(patterns),
+        words,
+        files,
+        endings=tuple(_ending(entry) for entry in names.get("endings", ())),
+        capitals_tell=names.get("capitals_tell", True),
+        pairs_only=names.get("pairs_only", False),
+    )
+
+
+def _ending(entry: str) -> tuple[str, str]:
+    """``sen=nen``: where a word ends in ``sen``, look it up with ``nen``; ``lla``: without."""
+    ending, _, instead = entry.partition("=")
+    return ending, instead
 
 
 def read_gazetteer(path: Path) -> Language:
@@ -63,10 +111,8 @@ def read_gazetteer(path: Path) -> Language:
     """
     if not path.is_file():
         raise ConfigError(f"gazetteer {path}: no such file")
-    words: dict[str, list[str]] = {}
-    phrases: dict[str, list[str]] = {}
-    _add(path.stem, read_list(path), words, phrases, origin=str(path))
-    return Language("", (), words, phrases)
+    _check_kind(path.stem, origin=str(path))
+    return Language("", (), {}, {path.stem: path})
 
 
 def read_list(path: Path) -> list[str]:
@@ -82,18 +128,14 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path.parent.name}/{path.name}: {error}") from error
 
 
-def _add(
-    kind: str,
-    entries: Iterable[str],
-    words: dict[str, list[str]],
-    phrases: dict[str, list[str]],
-    *,
-    origin: str,
-) -> None:
-    if kind in WORD_KINDS:
-        words.setdefault(kind, []).extend(entries)
-    elif kind in PHRASE_LABELS:
-        phrases.setdefault(kind, []).extend(entries)
-    else:
+def _check_kind(kind: str, *, origin: str) -> None:
+    if kind not in WORD_KINDS and kind not in PHRASE_LABELS:
         known = ", ".join(sorted({*WORD_KINDS, *PHRASE_LABELS}))
         raise ConfigError(f"{origin}: unknown list {kind!r}; known are {known}")
+
+
+def _add(lists: Lists, kind: str, entries: Iterable[str]) -> None:
+    if kind in WORD_KINDS:
+        lists.add_words(WORD_KINDS[kind], entries)
+    else:
+        lists.add_phrases(PHRASE_LABELS[kind], entries)

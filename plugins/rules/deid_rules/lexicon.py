@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from deid_assets.core.phi import Phi
 from deid_rules.view import words_of
@@ -26,6 +29,7 @@ class Kind:
     PLACE_CUE = 2048
     INSTITUTION = 4096
     ARTICLE = 8192
+    PERSON_VERB = 16384
     NAME = FIRST | LAST
 
 
@@ -43,6 +47,7 @@ WORD_KINDS: Mapping[str, int] = {
     "place_cues": Kind.PLACE_CUE,
     "institution_words": Kind.INSTITUTION,
     "articles": Kind.ARTICLE,
+    "person_verbs": Kind.PERSON_VERB,
 }
 """Word lists, in ``language.toml`` or as ``dictionaries/NAME.txt``, and what their words become."""
 
@@ -57,40 +62,32 @@ PHRASE_LABELS: Mapping[str, Phi] = {
 """Phrase lists, ``dictionaries/NAME.txt``, and the category of their entries."""
 
 REMEMBERED_WORDS = 30_000
+MIN_STEM_LETTERS = 3
+Entries = Sequence[tuple[tuple[str, ...], Phi]]
 Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
 """First word, second word or the empty string, then the rest from the second word on with its category."""
 
 
-class _Memory(dict[str, int]):
+class _Memory(dict[str, Any]):
     """Answers of a function by word, forgotten when there are too many."""
 
-    def __init__(self, function: Callable[[str], int]) -> None:
+    def __init__(self, function: Callable[[str], Any]) -> None:
         super().__init__()
         self._function = function
 
-    def __missing__(self, word: str) -> int:
+    def __missing__(self, word: str) -> Any:
         if len(self) >= REMEMBERED_WORDS:
             self.clear()
-        self[word] = kind = self._function(word)
-        return kind
+        self[word] = answer = self._function(word)
+        return answer
 
 
-class Lexicon:
-    """Words by kind and phrases by first word; keys are in lower case."""
+@dataclass(frozen=True)
+class Lists:
+    """Words by kind and phrases by first word, of one language or of the user; keys are in lower case."""
 
-    def __init__(self) -> None:
-        self.kinds: dict[str, int] = {}
-        self.phrases: Phrases = {}
-
-    def copy(self) -> Lexicon:
-        """A lexicon that can be added to without changing this one."""
-        copied = Lexicon()
-        copied.kinds = dict(self.kinds)
-        copied.phrases = {
-            first: {second: list(entries) for second, entries in seconds.items()}
-            for first, seconds in self.phrases.items()
-        }
-        return copied
+    kinds: dict[str, int] = field(default_factory=dict, repr=False)
+    phrases: Phrases = field(default_factory=dict, repr=False)
 
     def add_words(self, kind: int, words: Iterable[str]) -> None:
         """Note that each word may be of ``kind``."""
@@ -110,34 +107,73 @@ class Lexicon:
             if not rest:
                 self.kinds[first] = self.kinds.get(first, 0) | Kind.PLACE
 
+
+class Lexicon:
+    """The lists of some languages, looked up together.
+
+    Args:
+        layers: Lists; what they say of a word adds up.
+        endings: Inflectional endings with what stands in their place in the lists, such as ``("sen", "nen")``. A word
+            that no list has is looked up again without each; such a word is a name or a place, or nothing.
+    """
+
+    def __init__(self, layers: Sequence[Lists], *, endings: Iterable[tuple[str, str]] = ()) -> None:
+        self._layers = tuple(layers)
+        self._endings = tuple(sorted(set(endings), key=lambda ending: (-len(ending[0]), ending)))
+        self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
+        """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
+        self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_at).__getitem__
+        """The phrases that begin with a word in lower case: by second word, the longest first."""
+
     def is_phrase(self, words: Sequence[str]) -> bool:
         """Whether the words are a whole phrase of a list."""
         first, *rest = (word.lower() for word in words)
-        entries = self.phrases.get(first, {}).get(rest[0] if rest else "", ())
+        entries = self.phrases_at(first).get(rest[0] if rest else "", ())
         return any(entry == tuple(rest) for entry, _ in entries)
 
-    def freeze(self) -> None:
-        """Put the longest phrase of each pair of first words first."""
-        for seconds in self.phrases.values():
-            for entries in seconds.values():
-                entries.sort(key=lambda entry: -len(entry[0]))
+    def stems(self, key: str) -> Iterator[str]:
+        """What a word in lower case may be without its ending; nothing in a language without endings."""
+        for ending, instead in self._endings:
+            if key.endswith(ending) and len(key) - len(ending) >= MIN_STEM_LETTERS:
+                yield key[: len(key) - len(ending)] + instead
 
-    @cached_property
-    def kind(self) -> Callable[[str], int]:
-        """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
-        return _Memory(self._look_up).__getitem__
+    def _kinds(self, key: str) -> int | None:
+        found = [kinds for layer in self._layers if (kinds := layer.kinds.get(key)) is not None]
+        return reduce(or_, found) if found else None
 
     def _look_up(self, word: str) -> int:
         key = word.lower()
-        found = self.kinds.get(key)
+        found = self._kinds(key)
         if found is None and key[-2:] in ("'s", "\u2019s"):
-            found = self.kinds.get(key[:-2])
+            found = self._kinds(key[:-2])
         if found is None and "-" in key:
             return self._compound(key)
-        return found or 0
+        return self._inflected(key) if found is None else found
+
+    def _inflected(self, key: str) -> int:
+        """Kinds of the first stem that is a name or a place and no word."""
+        for stem in self.stems(key):
+            kind = self._kinds(stem) or 0
+            if kind & (Kind.NAME | Kind.PLACE):
+                return kind & (Kind.NAME | Kind.PLACE | Kind.COMMON | Kind.EPONYM)
+        return 0
 
     def _compound(self, key: str) -> int:
         """Kind of a hyphenated word: common when a part is common and no part is a name."""
-        parts = [self.kinds.get(part, 0) for part in key.split("-")]
+        parts = [self._kinds(part) or 0 for part in key.split("-")]
         common = any(part & Kind.COMMON for part in parts) and not any(part & Kind.NAME for part in parts)
         return Kind.COMMON if common else 0
+
+    def _phrases_at(self, first: str) -> Mapping[str, Entries]:
+        merged: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
+        for layer in self._layers:
+            for second, entries in layer.phrases.get(first, {}).items():
+                merged.setdefault(second, []).extend(entries)
+        if not merged and self._kinds(first) is None:
+            stemmed = (self._phrases_at_stem(stem) for stem in self.stems(first))
+            return {"": entries} if (entries := next(filter(None, stemmed), [])) else {}
+        return {second: sorted(entries, key=lambda entry: -len(entry[0])) for second, entries in merged.items()}
+
+    def _phrases_at_stem(self, stem: str) -> list[tuple[tuple[str, ...], Phi]]:
+        """Phrases of one word; in longer ones it is the last word that is inflected."""
+        return [entry for layer in self._layers for entry in layer.phrases.get(stem, {}).get("", ())]

@@ -23,7 +23,7 @@ class PlaceFinder:
 
     def __init__(self, grammar: NameGrammar) -> None:
         self._kind = grammar.kind
-        self._phrases = grammar.lexicon.phrases
+        self._phrases = grammar.lexicon.phrases_at
 
     def find(self, view: View) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word."""
@@ -32,8 +32,8 @@ class PlaceFinder:
         for index in view.capitals:
             if index <= done:
                 continue
-            seconds = phrases.get(words[index].lower())
-            if seconds is None:
+            seconds = phrases(words[index].lower())
+            if not seconds:
                 continue
             following = words[index + 1].lower() if index + 1 < len(words) else ""
             for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):

@@ -12,40 +12,6 @@ from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
 STRONG, STRONGEST, PROPAGATED = 0.75, 0.9, 0.7
-PERSONAL_VERBS = frozenset(
-    [
-        "agreed",
-        "agrees",
-        "asked",
-        "asks",
-        "called",
-        "calls",
-        "came",
-        "denied",
-        "denies",
-        "feels",
-        "felt",
-        "has",
-        "lives",
-        "noted",
-        "notes",
-        "recalls",
-        "remained",
-        "reported",
-        "reports",
-        "reviewed",
-        "said",
-        "says",
-        "states",
-        "stated",
-        "tells",
-        "told",
-        "took",
-        "will",
-        "works",
-        "wrote",
-    ]
-)
 MIN_LETTERS = 3
 
 
@@ -63,8 +29,9 @@ def propagate(
     every = known | common if capitals_tell else known
     if not every:
         return
-    for index, key in enumerate(view.keys):
-        if key not in every or index in found or not (key in known or _personal(view, index, grammar)):
+    for index in _mentions(view, every, grammar):
+        key = view.keys[index]
+        if index in found or (key in common and not _personal(view, index, grammar)):
             continue
         if not grammar.eponymous(view, index):
             start, end = (
@@ -72,6 +39,17 @@ def propagate(
                 view.starts[index] + len(without_possessive(view.words[index])),
             )
             yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
+
+
+def _mentions(view: View, words: set[str], grammar: NameGrammar) -> Iterator[int]:
+    """Indexes of the words, and of capitalised ones that are among them without their ending."""
+    for index, key in enumerate(view.keys):
+        if key in words or (
+            view.words[index][0].isupper()
+            and not grammar.kind(key) & Kind.COMMON
+            and any(stem in words for stem in grammar.lexicon.stems(key))
+        ):
+            yield index
 
 
 def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tuple[set[str], set[str], set[int]]:
@@ -91,10 +69,10 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
             if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
                 continue
             if not kind & Kind.COMMON:
-                known.add(key)
+                known.update((key, *grammar.lexicon.stems(key)))
             elif name.score >= STRONGEST:
                 common.add(key)
-    return known, common, found
+    return known, common - known, found
 
 
 def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
@@ -103,7 +81,7 @@ def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
     following = view.words[index + 1] if index + 1 < len(view.words) else ""
     if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
         return False
-    if word != without_possessive(word) or (following in PERSONAL_VERBS and view.gaps[index + 1] == " "):
+    if word != without_possessive(word) or (grammar.kind(following) & Kind.PERSON_VERB and view.gaps[index + 1] == " "):
         return True
     inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
     return (

@@ -12,7 +12,7 @@ from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.language import Language
-from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, Lexicon
+from deid_rules.lexicon import Lexicon
 from deid_rules.names import NameFinder
 from deid_rules.patterns import Pattern
 from deid_rules.places import PlaceFinder
@@ -45,8 +45,8 @@ class Rules:
     @property
     def labels(self) -> frozenset[Phi]:
         """Categories that the patterns and lists can give."""
-        by_pattern = {label for pattern in self.patterns for label in pattern.labels}
-        return frozenset(by_pattern | {PHRASE_LABELS[kind] for kind in self.language.phrases})
+        by_pattern = frozenset(label for pattern in self.patterns for label in pattern.labels)
+        return by_pattern | self.language.phrase_labels
 
 
 def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
@@ -65,43 +65,31 @@ def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Ru
     return Rules(language, wanted)
 
 
-def lexicon_of(languages: Sequence[Language], base: Lexicon | None = None) -> Lexicon:
-    """Return the lists of the languages, added up to those of ``base``."""
-    lexicon = Lexicon() if base is None else base.copy()
-    for language in languages:
-        for kind, entries in language.words.items():
-            lexicon.add_words(WORD_KINDS[kind], entries)
-        for kind, entries in language.phrases.items():
-            lexicon.add_phrases(PHRASE_LABELS[kind], entries)
-    lexicon.freeze()
-    return lexicon
-
-
 class Rulebook:
     """Finds PHI in one text by the rules of some languages.
 
     Args:
-        rules: The patterns of the languages.
-        lexicon: Their lists.
+        rules: Of the languages; a note in several is read with all of them.
+        common: Rules and lists that hold in every language.
         allowed: Categories to look for.
         min_score: Candidates below it are dropped before arbitration.
-        pairs_only: Trust a dictionary only for a given with a family name.
     """
 
     def __init__(
-        self,
-        rules: Sequence[Rules],
-        lexicon: Lexicon,
-        *,
-        allowed: frozenset[Phi],
-        min_score: float,
-        pairs_only: bool = False,
+        self, rules: Sequence[Rules], common: Sequence[Rules], *, allowed: frozenset[Phi], min_score: float
     ) -> None:
+        languages = [each.language for each in rules]
+        rules = [*common, *rules]
+        lexicon = Lexicon(
+            [each.language.lists for each in rules],
+            endings=[ending for language in languages for ending in language.endings],
+        )
         self._allowed, self._min_score = allowed, min_score
-        self._grammar, self._capitals_tell = NameGrammar(lexicon), not pairs_only
+        self._grammar = NameGrammar(lexicon)
+        self._capitals_tell = any(language.capitals_tell for language in languages)
         self._kept_ids = frozenset(pattern.id for each in rules for pattern in each.patterns if pattern.keep)
         self._scanner = Scanner([pattern_set for each in rules for pattern_set in each.sets], lexicon)
-        self._names = NameFinder(self._grammar, pairs_only=pairs_only)
+        self._names = NameFinder(self._grammar, pairs_only=all(language.pairs_only for language in languages))
         self._places = PlaceFinder(self._grammar)
 
     def find(self, views: Sequence[View]) -> list[list[Candidate]]:

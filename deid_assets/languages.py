@@ -1,0 +1,48 @@
+"""The language of a note, told from its text by Compact Language Detector 2 (pycld2), which needs no download."""
+
+from __future__ import annotations
+
+import re
+
+MAX_CHARS = 20_000
+"""Of a note's beginning are looked at; what comes later in another language is not seen."""
+MIXED_SHARE = 0.15
+MIXED_BYTES = 80
+"""A second language counts from this share of the text and this many bytes on: about two sentences."""
+LIKELY_BYTES, LIKELY_PERCENT = 300, 50
+_UNKNOWN = "un"
+_UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Control characters and non-characters, at which the library stops."""
+
+
+def languages_in(text: str) -> tuple[str, ...]:
+    """Return the languages of a text, the most frequent first; empty where the text does not tell.
+
+    Codes are of ISO 639-1 where there is one. A few words do not tell, and neither do lists of names and numbers.
+    """
+    import pycld2  # noqa: PLC0415 - compiled tables, loaded when first needed
+
+    readable = _UNREADABLE.sub(" ", text[:MAX_CHARS]).encode()
+    try:
+        reliable, n_bytes, found = pycld2.detect(readable)
+        if not reliable:
+            _, n_bytes, found = pycld2.detect(readable, bestEffort=True)
+            found = [likely for likely in found[:1] if _is_likely(likely[1], likely[2], n_bytes)]
+    except pycld2.error:
+        return ()
+    known = [(code, percent / 100) for _, code, percent, _ in found if code != _UNKNOWN]
+    return tuple(
+        code
+        for rank, (code, share) in enumerate(known)
+        if not rank or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
+    )
+
+
+def _is_likely(code: str, percent: int, n_bytes: int) -> bool:
+    """Whether a guess may stand: at length, and not English, which the library says of Latin terms and numbers."""
+    return n_bytes >= LIKELY_BYTES and percent >= LIKELY_PERCENT and code != "en"
+
+
+def language_of(text: str) -> str | None:
+    """Return the language that most of a text is in, or ``None`` where the text does not tell."""
+    return next(iter(languages_in(text)), None)
