@@ -1,19 +1,16 @@
-"""The table of formats, and reading and writing through it."""
+"""Reading and writing through the table of formats."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
-from deid_assets.formats import brat, conll, conll_writer, i2b2, jsonl, parquet, table, text
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.assemble import assemble
+from deid_assets.formats.catalogue import FORMATS, Format
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import Source, files
@@ -22,81 +19,53 @@ _DEFAULT_READ = ReadOptions()
 _DEFAULT_WRITE = WriteOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How one format is read and written.
-
-    Args:
-        name: How it is chosen.
-        suffixes: Of its files, in lower case; the first is written.
-        reader: From one file to its drafts.
-        writer: From a path and notes to the whole output, or none of it.
-        is_folder: Notes are files of a folder; else one file holds many.
-        keeps: What survives a write and a read, of ``spans``, ``native_label``, ``score``, ``source``, ``patient_id``,
-            ``lang`` and ``meta``. Text always does, byte for byte, or the writer raises;
-            the writer of conll raises for spans that overlap, too.
-        labels: Label map when none is given.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    reader: Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
-    writer: Callable[[Path, Iterable[Annotated], WriteOptions], None]
-    is_folder: bool
-    keeps: frozenset[str]
-    labels: LabelMap = PHI
-
-
-_ALL = frozenset({"spans", "native_label", "score", "source", "patient_id", "lang", "meta"})
-
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        known.name: known
-        for known in (
-            Format("jsonl", (".jsonl", ".ndjson"), jsonl.read, jsonl.write, is_folder=False, keeps=_ALL),
-            Format("csv", (".csv",), table.read, table.write, is_folder=False, keeps=_ALL),
-            Format("parquet", (".parquet", ".pq"), parquet.read, parquet.write, is_folder=False, keeps=_ALL),
-            Format("txt", (".txt",), text.read, text.write, is_folder=True, keeps=frozenset()),
-            Format("brat", (".txt", ".ann"), brat.read, brat.write, is_folder=True, keeps=frozenset({"spans"})),
-            Format(
-                "i2b2",
-                (".xml",),
-                i2b2.read,
-                i2b2.write,
-                is_folder=True,
-                keeps=frozenset({"spans"}),
-                labels=I2B2_2014,
-            ),
-            Format(
-                "conll",
-                (".conll", ".iob", ".iob2", ".bio"),
-                conll.read,
-                conll_writer.write,
-                is_folder=False,
-                keeps=frozenset({"spans", "lang"}),
-            ),
-        )
-    }
-)
-"""Every format by name."""
+_LOOKED_AT = 16
 
 
 def detect_format(path: Path) -> str:
     """Return the name of the format, by suffix or by what the folder and its subfolders hold.
 
-    A folder with any ``.ann`` is brat. A single ``.txt`` or ``.xml`` is one note.
+    A folder with any ``.ann`` is brat. A single ``.txt`` or ``.xml`` is one note. Where formats share a suffix, the
+    first files with it are opened; a file that could be in several is for the user to name.
 
     Raises:
         InputError: Nothing known is there, or several formats are.
     """
-    suffixes = {path.suffix.lower()}
+    by_suffix: dict[str, list[Path]] = {path.suffix.lower(): [path]}
     if path.is_dir():
-        suffixes = {Path(name).suffix.lower() for _, _, names in os.walk(path) for name in names}
-    if ".ann" in suffixes and path.is_dir():
-        suffixes -= {".txt"}
-    found = {known.name for known in FORMATS.values() if suffixes & {*known.suffixes}}
-    if ".ann" not in suffixes:
+        by_suffix = {}
+        for folder, _, names in os.walk(path):
+            for name in map(Path, sorted(names)):
+                paths = by_suffix.setdefault(name.suffix.lower(), [])
+                if len(paths) < _LOOKED_AT:
+                    paths.append(folder / name)
+    if ".ann" in by_suffix and path.is_dir():
+        by_suffix.pop(".txt", None)
+    found = {known for suffix, paths in by_suffix.items() for file in paths for known in _candidates(suffix, file)}
+    if ".ann" not in by_suffix:
         found -= {"brat"}
+    return _only(found, path)
+
+
+def _candidates(suffix: str, path: Path) -> set[str]:
+    """Names of the formats that the file may be in: those that claim it, else those that claim none."""
+    known = [known for known in FORMATS.values() if suffix in known.suffixes]
+    answers = {other.name: other.is_told(path) for other in known if other.is_told}
+    if None in answers.values():
+        return {other.name for other in known}
+    claimed = {name for name, is_told in answers.items() if is_told}
+    return claimed or {other.name for other in known if not other.is_told}
+
+
+def _written(path: Path) -> str:
+    """Name of the format to write, by suffix alone: what is there already is replaced, whatever it is."""
+    suffix = path.suffix.lower()
+    known = [known for known in FORMATS.values() if suffix in known.suffixes]
+    found = {other.name for other in known if not other.is_told} or {other.name for other in known}
+    return _only(found - {"brat"} if suffix == ".txt" else found, path)
+
+
+def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
         seen = f"could be {' or '.join(sorted(found))}" if found else "is none that is known"
         raise InputError(f"the format of {path} {seen}; name one of {', '.join(sorted(FORMATS))}")
@@ -138,7 +107,7 @@ def _chosen(name: str) -> Format:
 
 def _read(path: Path, chosen: Format, labels: LabelMap, options: ReadOptions) -> Iterator[Annotated | Fault]:
     seen: set[str] = set()
-    any_file = False
+    any_file = any_note = is_lacking = False
     for source in files(path, chosen.suffixes):
         any_file = True
         if isinstance(source, Fault):
@@ -146,10 +115,14 @@ def _read(path: Path, chosen: Format, labels: LabelMap, options: ReadOptions) ->
             continue
         is_empty = True
         for draft in _drafts(source, chosen, options):
-            is_empty = False
+            is_empty, any_note = False, True
             yield from _finished(draft, seen, labels, options)
-        if is_empty and not _is_annotation(source):
+        if is_empty and chosen.may_lack_notes and _has_content(source):
+            is_lacking = True
+        elif is_empty and not _is_annotation(source):
             yield source.fault("empty-file", "holds no note; remove the file or export it again")
+    if is_lacking and not any_note:
+        yield Fault.at(".", "empty-file", f"holds no note that can be read as {chosen.name}; name another")
     if not any_file:
         yield Fault.at(".", "empty-file", f"no {' or '.join(chosen.suffixes)} file is in the folder; name another")
 
@@ -158,9 +131,13 @@ def _is_annotation(source: Source) -> bool:
     return source.path.suffix.lower() == ".ann"  # empty when nothing was found, and no note of its own
 
 
+def _has_content(source: Source) -> bool:
+    return source.path.stat().st_size > 0
+
+
 def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[Draft | Fault]:
     try:
-        if source.path.stat().st_size or _is_annotation(source):
+        if _has_content(source) or _is_annotation(source):
             yield from chosen.reader(source, options)
     except OSError:
         yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
@@ -201,7 +178,7 @@ def write_notes(
         DigestError: Spans belong to another text.
         OffsetError: A span ends after its note.
     """
-    chosen = _chosen(format or detect_format(path))
+    chosen = _chosen(format or _written(path))
     if chosen.is_folder and path.suffix.lower() in chosen.suffixes:
         raise InputError(f"{chosen.name} writes one file per note; name a folder instead of {path.name}")
     seen: set[str] = set()
