@@ -1,0 +1,191 @@
+"""Who the notes are about, from structured data: names, dates, addresses and numbers that are known to identify.
+
+One shape for every source: a value, its kind, and the patient whose notes may hold it. Neither a value nor a patient
+stands in ``repr``, in a message or in a log.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, cast, get_args
+
+from deid_assets.core.errors import InputError
+from deid_assets.formats.annotated import Fault, RecordError
+from deid_assets.formats.catalogue import FORMATS
+from deid_assets.formats.fields import is_encodable
+from deid_assets.formats.jsonl import decoded
+from deid_assets.formats.options import ReadOptions
+from deid_assets.formats.registry import detect_format
+from deid_assets.formats.source import Source, check_by_line, files, records
+
+IdentityKind = Literal[
+    "name",
+    "given_name",
+    "family_name",
+    "alias",
+    "birth_date",
+    "address",
+    "city",
+    "zip",
+    "phone",
+    "email",
+    "record_number",
+    "national_id",
+    "relative",
+    "staff",
+]
+KINDS: tuple[IdentityKind, ...] = get_args(IdentityKind)
+"""Every kind of identity."""
+
+_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?", re.ASCII)
+_MAX_ROW_BYTES = 1 << 16
+_COLUMNS = ("patient_id", "kind", "value")
+_DEFAULT = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One value that is known to identify.
+
+    Args:
+        patient_id: As in ``Note.patient_id``; ``None`` for staff of no one patient, whose values hold for all notes.
+        kind: ``name`` is a whole name, given names first; ``relative`` and ``staff`` are whole names of others;
+            ``address`` is a street with its number; ``birth_date`` is ISO 8601: a year, a month or a day.
+        value: Not empty, without white space at its ends.
+    """
+
+    patient_id: str | None = field(repr=False)
+    kind: IdentityKind
+    value: str = field(repr=False)
+
+
+Reader = Callable[[Source, ReadOptions], Iterator[Identity | Fault]]
+
+_MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "cda": "deid_assets.formats.cda_identities",
+        "fhir": "deid_assets.formats.fhir_identities",
+        "hl7": "deid_assets.formats.hl7_identities",
+    }
+)
+IDENTITY_FORMATS = ("csv", *_MODULES)
+"""What identities are read from."""
+
+
+def read_identities(
+    path: Path,
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know
+    options: ReadOptions = _DEFAULT,
+) -> Iterator[Identity | Fault]:
+    """Yield each identity once for every place that has it, and each fault in its place.
+
+    A fault means that identities are missing: what is looked for with the rest may be overlooked in the notes.
+
+    Args:
+        path: A file, or a folder with files of one format in it and below.
+        format: ``csv`` (columns ``patient_id``, ``kind``, ``value``), ``fhir``, ``hl7`` or ``cda``; detected when not
+            given.
+        options: ``encoding`` and ``delimiter`` of CSV; ``max_note_chars`` bounds a record of the others.
+
+    Raises:
+        InputError: The path is not there, or the format is unknown, unclear or holds no identities.
+    """
+    if not path.exists():
+        raise InputError(f"{path} does not exist; name a file or folder of identities")
+    name = format or detect_format(path)
+    if name not in IDENTITY_FORMATS:
+        raise InputError(f"{name} holds no identities that can be read; choose one of {', '.join(IDENTITY_FORMATS)}")
+    return _read(path, name, options)
+
+
+def _read(path: Path, name: str, options: ReadOptions) -> Iterator[Identity | Fault]:
+    reader = read_csv if name == "csv" else cast("Reader", import_module(_MODULES[name]).identities)
+    is_empty = True
+    for source in files(path, FORMATS[name].suffixes):
+        if isinstance(source, Fault):
+            yield source
+            is_empty = False
+            continue
+        try:
+            for found in reader(source, options):
+                is_empty = False
+                yield found
+        except OSError:
+            is_empty = False
+            yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+    if is_empty:
+        yield Fault.at(".", "empty-file", f"no identity that can be read as {name} is there; name another file")
+
+
+def identity(patient_id: str | None, kind: str, value: str) -> Identity:
+    """Return an identity after checking it.
+
+    Raises:
+        RecordError: The kind is unknown, the value empty or not of its kind, or a patient is lacking.
+    """
+    if kind not in KINDS:
+        raise RecordError("malformed", f"the kind is none of {', '.join(KINDS)}; choose one")
+    value = value.strip()
+    patient_id = patient_id.strip() if patient_id else None
+    if not value:
+        raise RecordError("missing-field", f"the value of a {kind} is empty; fill it or remove it")
+    if not is_encodable(value) or not is_encodable(patient_id or ""):
+        raise RecordError("undecodable", f"a {kind} holds a lone surrogate; decode the source as UTF-8 or UTF-16")
+    if kind == "birth_date" and not _DATE.fullmatch(value):
+        raise RecordError("malformed", "a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so")
+    if not patient_id and kind != "staff":
+        raise RecordError("missing-field", f"a {kind} has no patient_id; only staff belong to no one patient")
+    return Identity(patient_id or None, kind, value)
+
+
+def read_csv(source: Source, options: ReadOptions = _DEFAULT) -> Iterator[Identity | Fault]:
+    """Yield one identity or fault per row of a CSV file with a header that has the three columns."""
+    check_by_line(options.encoding)
+    header: list[str] = []
+    with source.path.open("rb") as file:
+        for record in records(file, max_bytes=_MAX_ROW_BYTES, quote=b'"'):
+            text = decoded(record, source, options.encoding, max_bytes=_MAX_ROW_BYTES)
+            if isinstance(text, Fault):
+                yield text
+                continue
+            try:
+                row = _cells(text, options.delimiter, is_closed=record.closed)
+                if not header:
+                    _check_header(row)
+                    header = row
+                elif row:
+                    yield _of_row(header, row)
+            except RecordError as error:
+                yield source.fault(error.kind, error.reason, line=record.line)
+                if not header:
+                    return
+
+
+def _cells(text: str, delimiter: str, *, is_closed: bool) -> list[str]:
+    row = text.removesuffix("\n").removesuffix("\r")
+    try:
+        (cells,) = csv.reader([row], delimiter=delimiter, strict=True) if row and is_closed else ([],)
+    except (csv.Error, ValueError):
+        is_closed = False
+    if not is_closed:
+        raise RecordError("malformed", "the row is not CSV: a quote or line break stands alone; put the cell in quotes")
+    return cells
+
+
+def _check_header(header: list[str]) -> None:
+    if any(header.count(name) != 1 for name in _COLUMNS):
+        raise RecordError("missing-field", "the header has not one patient_id, one kind and one value; write them")
+
+
+def _of_row(header: list[str], row: list[str]) -> Identity:
+    if len(row) != len(header):
+        raise RecordError("malformed", "the row has more or fewer cells than the header; quote a cell with a comma")
+    patient_id, kind, value = (row[header.index(name)] for name in _COLUMNS)
+    return identity(patient_id, kind.strip(), value)
