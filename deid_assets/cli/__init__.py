@@ -6,6 +6,7 @@ standard error, nothing written; 3 a fault of the program.
 
 from deid_assets.cli.app import app
 from deid_assets.cli.commands import agree, corpus, detect, doctor, evaluate, redact
+from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.verification import verify
 
@@ -18,6 +19,7 @@ __all__ = [
     "doctor",
     "evaluate",
     "formats",
+    "gazetteer_app",
     "labels",
     "policies",
     "profiles",

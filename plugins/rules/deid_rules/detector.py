@@ -15,7 +15,7 @@ from deid_assets.languages import languages_in
 from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
 from deid_rules.misread import mend, with_more
-from deid_rules.rulebook import Rulebook, Rules, rules_of
+from deid_rules.rulebook import Rulebook, rules_of
 from deid_rules.view import View
 
 MAX_RULEBOOKS = 16
@@ -34,7 +34,7 @@ class RulesDetector:
         langs: Languages to use; each is a folder of ``deid_rules/languages``. All when not given.
         profile: Name of the profile; only its categories are looked for. Professions, sex and words for
             relatives are found where the profile has a label of their own for them.
-        gazetteers: Your own lists; the file's name says what it holds (``hospitals.txt``, ``last_names.txt``).
+        gazetteers: Your own lists: compiled ones (``.gaz``), or text whose name says what it holds (``hospitals.txt``).
         min_score: Findings below it are not returned.
         ocr: Read also with letters and digits exchanged that a scan confuses, ``O6l2`` as ``0612``.
 
@@ -69,10 +69,9 @@ class RulesDetector:
         self._min_score, self._ocr = min_score, ocr
         read = [(code, read_language(code)) for code in (ANY, OTHER, *self._langs)]
         self._rules = {code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read}
-        lists = [Rules(read_gazetteer(Path(path)), ()) for path in gazetteers]
-        self._common = [self._rules[ANY], *lists]
+        self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
-        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*self._rules.values(), *lists)))
+        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*self._rules.values(), *self._lists)))
         self.labels = every & self._allowed
 
     def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
@@ -120,7 +119,11 @@ class RulesDetector:
     def _made_rulebook(self, langs: tuple[str, ...]) -> Rulebook:
         """The rules of some folders and the common ones."""
         return Rulebook(
-            [self._rules[code] for code in langs], self._common, allowed=self._allowed, min_score=self._min_score
+            [self._rules[code] for code in langs],
+            self._rules[ANY],
+            self._lists,
+            allowed=self._allowed,
+            min_score=self._min_score,
         )
 
 

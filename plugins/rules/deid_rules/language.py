@@ -11,7 +11,8 @@ from typing import Any
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
-from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, Lists
+from deid_assets.gazetteers import Gazetteer
+from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
 from deid_rules.patterns import Pattern, read_patterns
 
 LANGUAGES = Path(__file__).with_name("languages")
@@ -103,16 +104,23 @@ def _ending(entry: str) -> tuple[str, str]:
     return ending, instead
 
 
-def read_gazetteer(path: Path) -> Language:
-    """Read a user's list, one entry per line; the file's name says what it holds, ``hospitals.txt``.
+def read_gazetteer(path: Path) -> Lists | CompiledList:
+    """Read a user's list: one that ``deid gazetteer build`` made, or text of one entry per line.
+
+    The name of a text says what it holds, ``hospitals.txt``.
 
     Raises:
-        ConfigError: The file is missing or its name is not that of a list.
+        InputError: A compiled list is missing or broken.
+        ConfigError: A text is missing or its name is not that of a list.
     """
+    if path.suffix == ".gaz":
+        return CompiledList(Gazetteer(path))
     if not path.is_file():
         raise ConfigError(f"gazetteer {path}: no such file")
     _check_kind(path.stem, origin=str(path))
-    return Language("", (), {}, {path.stem: path})
+    lists = Lists()
+    _add(lists, path.stem, read_list(path))
+    return lists
 
 
 def read_list(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from operator import or_
 from typing import Any
 
 from deid_assets.core.phi import Phi
+from deid_assets.gazetteers import PHRASE_LISTS, Gazetteer
 from deid_rules.view import words_of
 
 
@@ -51,14 +52,7 @@ WORD_KINDS: Mapping[str, int] = {
 }
 """Word lists, in ``language.toml`` or as ``dictionaries/NAME.txt``, and what their words become."""
 
-PHRASE_LABELS: Mapping[str, Phi] = {
-    "cities": Phi.CITY,
-    "regions": Phi.REGION,
-    "countries": Phi.COUNTRY,
-    "hospitals": Phi.HOSPITAL,
-    "organizations": Phi.ORGANIZATION,
-    "locations": Phi.LOCATION,
-}
+PHRASE_LABELS: Mapping[str, Phi] = PHRASE_LISTS
 """Phrase lists, ``dictionaries/NAME.txt``, and the category of their entries."""
 
 REMEMBERED_WORDS = 30_000
@@ -107,6 +101,45 @@ class Lists:
             if not rest:
                 self.kinds[first] = self.kinds.get(first, 0) | Kind.PLACE
 
+    @property
+    def labels(self) -> frozenset[Phi]:
+        """Categories of the phrases."""
+        return frozenset(
+            label for seconds in self.phrases.values() for entries in seconds.values() for _, label in entries
+        )
+
+    def kind_of(self, key: str) -> int | None:
+        """Kinds of a word in lower case, or ``None``."""
+        return self.kinds.get(key)
+
+    def phrases_at(self, first: str) -> Mapping[str, Entries]:
+        """Phrases that begin with a word in lower case, by second word."""
+        return self.phrases.get(first, {})
+
+
+@dataclass(frozen=True)
+class CompiledList:
+    """A list that ``deid gazetteer build`` made, read where it lies."""
+
+    gazetteer: Gazetteer
+
+    @property
+    def labels(self) -> frozenset[Phi]:
+        """Category of the phrases, if they are phrases."""
+        return frozenset(label for kind, label in PHRASE_LABELS.items() if kind == self.gazetteer.kind)
+
+    def kind_of(self, key: str) -> int | None:
+        """Kinds of a word in lower case, or ``None``."""
+        return WORD_KINDS.get(self.gazetteer.kind, Kind.PLACE) if key in self.gazetteer else None
+
+    def phrases_at(self, first: str) -> Mapping[str, Entries]:
+        """Phrases that begin with a word in lower case, by second word."""
+        found: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
+        for label in self.labels:
+            for _, *rest in self.gazetteer.beginning_with(first):
+                found.setdefault(rest[0] if rest else "", []).append((tuple(rest), label))
+        return found
+
 
 class Lexicon:
     """The lists of some languages, looked up together.
@@ -117,7 +150,7 @@ class Lexicon:
             that no list has is looked up again without each; such a word is a name or a place, or nothing.
     """
 
-    def __init__(self, layers: Sequence[Lists], *, endings: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, layers: Sequence[Lists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()) -> None:
         self._layers = tuple(layers)
         self._endings = tuple(sorted(set(endings), key=lambda ending: (-len(ending[0]), ending)))
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
@@ -138,7 +171,7 @@ class Lexicon:
                 yield key[: len(key) - len(ending)] + instead
 
     def _kinds(self, key: str) -> int | None:
-        found = [kinds for layer in self._layers if (kinds := layer.kinds.get(key)) is not None]
+        found = [kinds for layer in self._layers if (kinds := layer.kind_of(key)) is not None]
         return reduce(or_, found) if found else None
 
     def _look_up(self, word: str) -> int:
@@ -167,7 +200,7 @@ class Lexicon:
     def _phrases_at(self, first: str) -> Mapping[str, Entries]:
         merged: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
         for layer in self._layers:
-            for second, entries in layer.phrases.get(first, {}).items():
+            for second, entries in layer.phrases_at(first).items():
                 merged.setdefault(second, []).extend(entries)
         if not merged and self._kinds(first) is None:
             stemmed = (self._phrases_at_stem(stem) for stem in self.stems(first))
@@ -176,4 +209,4 @@ class Lexicon:
 
     def _phrases_at_stem(self, stem: str) -> list[tuple[tuple[str, ...], Phi]]:
         """Phrases of one word; in longer ones it is the last word that is inflected."""
-        return [entry for layer in self._layers for entry in layer.phrases.get(stem, {}).get("", ())]
+        return [entry for layer in self._layers for entry in layer.phrases_at(stem).get("", ())]

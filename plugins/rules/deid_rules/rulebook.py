@@ -12,7 +12,7 @@ from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.language import Language
-from deid_rules.lexicon import Lexicon
+from deid_rules.lexicon import CompiledList, Lexicon, Lists
 from deid_rules.names import NameFinder
 from deid_rules.patterns import Pattern
 from deid_rules.places import PlaceFinder
@@ -70,18 +70,25 @@ class Rulebook:
 
     Args:
         rules: Of the languages; a note in several is read with all of them.
-        common: Rules and lists that hold in every language.
+        common: Rules that hold in every language.
+        lists: The user's own.
         allowed: Categories to look for.
         min_score: Candidates below it are dropped before arbitration.
     """
 
     def __init__(
-        self, rules: Sequence[Rules], common: Sequence[Rules], *, allowed: frozenset[Phi], min_score: float
+        self,
+        rules: Sequence[Rules],
+        common: Rules,
+        lists: Sequence[Lists | CompiledList],
+        *,
+        allowed: frozenset[Phi],
+        min_score: float,
     ) -> None:
         languages = [each.language for each in rules]
-        rules = [*common, *rules]
+        rules = [common, *rules]
         lexicon = Lexicon(
-            [each.language.lists for each in rules],
+            [*(each.language.lists for each in rules), *lists],
             endings=[ending for language in languages for ending in language.endings],
         )
         self._allowed, self._min_score = allowed, min_score

@@ -1,0 +1,147 @@
+"""``deid gazetteer``: lists become dictionaries, and raw notes a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+from pathlib import Path
+from typing import Annotated as Arg
+
+import typer
+
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import (
+    DetectorOption,
+    DetectorSettingOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    LangOption,
+    NotesArg,
+    ReadOption,
+)
+from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.outputs import check_out, finish
+from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
+from deid_assets.cli.tables import print_json
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import ConfigError
+from deid_assets.gazetteers import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, Vocabulary, read_entries, write_gazetteer
+from deid_assets.gazetteers.vocabulary import MIN_PATIENTS
+
+gazetteer_app = typer.Typer(no_args_is_help=True, help="Dictionaries from lists, and a vocabulary from raw notes.")
+app.add_typer(gazetteer_app, name="gazetteer")
+
+KindOption = Arg[str, typer.Option(metavar="KIND", help=f"What it holds: {', '.join((*WORD_LISTS, *PHRASE_LISTS))}.")]
+OutOption = Arg[Path, typer.Option(metavar="FILE", help="Compiled list to write, .gaz.")]
+
+
+@gazetteer_app.command()
+@guarded
+def build(  # noqa: PLR0913 - one parameter per option of the command line
+    lists: Arg[list[Path], typer.Argument(metavar="LIST", help="Text, CSV, TSV, JSON or JSON Lines; several add up.")],
+    *,
+    kind: KindOption,
+    out: OutOption,
+    column: Arg[
+        str | None,
+        typer.Option(metavar="NAME|N", help="Column or key of the entries; a number where there is no header."),
+    ] = None,
+    weight: Arg[str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")] = None,
+    where: Arg[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")] = None,
+    min_weight: Arg[float, typer.Option(metavar="X", help="Leave out lighter entries.")] = 0.0,
+    vocabulary: Arg[
+        Path | None, typer.Option(metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word.")
+    ] = None,
+    keep_from: Arg[
+        float | None, typer.Option(metavar="X", help="Weight from which an entry stays although it is a word.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compile lists into a dictionary.
+
+    The file is mapped into memory where it is used, so it costs little whatever its size.
+    """
+    check_out(out, inputs=[*lists, *([vocabulary] if vocabulary else [])], is_folder=False)
+    chosen = _conditions(where or ())
+    entries = (entry for path in lists for entry in read_entries(path, column=column, weight=weight, where=chosen))
+    ordinary = Gazetteer(vocabulary) if vocabulary else ()
+    built = write_gazetteer(out, entries, kind=kind, min_weight=min_weight, ambiguous=ordinary, keep_from=keep_from)
+    counts = {name: getattr(built, name) for name in ("kept", "light", "ambiguous", "unusable")}
+    if as_json:
+        print_json({"out": str(out), "kind": kind, **counts})
+        return 0
+    say(f"{built.kept:,} entries written to {out}")
+    for name, why in (("light", "below the weight"), ("ambiguous", "ordinary words"), ("unusable", "without a word")):
+        if counts[name]:
+            say(f"{counts[name]:,} entries left out: {why}")
+    return 0
+
+
+def _conditions(where: Iterable[str]) -> Mapping[str, str]:
+    conditions: dict[str, str] = {}
+    for condition in where:
+        name, equals, value = condition.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--where {condition!r} must read COLUMN=VALUE")
+        conditions[name] = value
+    return conditions
+
+
+@gazetteer_app.command()
+@guarded
+def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
+    notes: NotesArg,
+    *,
+    detector: DetectorOption,
+    out: OutOption,
+    min_patients: Arg[
+        int, typer.Option(metavar="N", min=2, help="Patients whose notes must have a word.")
+    ] = MIN_PATIENTS,
+    option: DetectorSettingOption = None,
+    format_name: FormatOption = None,
+    read: ReadOption = None,
+    lang: LangOption = None,
+    jobs: JobsOption = 1,
+    as_json: JsonOption = False,
+) -> int:
+    """Grow a vocabulary of ordinary words from raw notes.
+
+    What the detectors mark is not counted, so that no name gets in. Give the file to the rules detector among its
+    gazetteers, and to deid gazetteer build.
+    """
+    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    check_out(out, inputs=[notes], is_folder=False)
+    detection = Detection.load(Named(tuple(detector), tuple(option or ()), None, jobs))
+    withheld, counted, grown = Withheld(), 0, Vocabulary(min_patients=min_patients)
+    with progress("counting") as advance:
+        for chunk, outcomes in detection.over(source.chunks(withheld)):
+            for note, outcome in zip(chunk, outcomes, strict=True):
+                if isinstance(outcome, Failed):
+                    withheld.failed(outcome)  # its words are not counted, for names may be among them
+                    continue
+                counted += 1
+                grown.add(note, outcome)
+            advance(len(chunk))
+    built = write_gazetteer(out, (Entry(word, n) for word, n in grown.words()), kind="common_words")
+    return finish({"notes": counted, "words": built.kept}, withheld, out, as_json=as_json)
+
+
+@gazetteer_app.command()
+@guarded
+def show(
+    gazetteer: Arg[Path, typer.Argument(metavar="FILE", help="A compiled list.")],
+    *,
+    top: Arg[int, typer.Option(metavar="N", min=0, help="How many of the heaviest entries to print.")] = 20,
+    as_json: JsonOption = False,
+) -> int:
+    """Say what a compiled list holds."""
+    opened = Gazetteer(gazetteer)
+    heaviest = nlargest(top, opened, key=lambda entry: (entry.weight, entry.text))
+    if as_json:
+        print_json({"kind": opened.kind, "entries": len(opened), "top": [entry._asdict() for entry in heaviest]})
+        return 0
+    say(f"{len(opened):,} entries, {opened.kind}")
+    for entry in heaviest:
+        typer.echo(f"{entry.weight:g}\t{entry.text}")
+    return 0
