@@ -14,6 +14,7 @@ from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.signatures import is_fhir
 from deid_assets.formats.source import Source
 
 Reader = Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
@@ -90,6 +91,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 is_folder=False,
                 keeps=frozenset({"spans", "lang"}),
                 writer_module=f"{_HERE}.conll_writer",
+            ),
+            Format(
+                "fhir",
+                (".ndjson", ".json", ".jsonl"),
+                f"{_HERE}.fhir",
+                is_folder=False,
+                keeps=_WHOSE,
+                is_told=is_fhir,
+                may_lack_notes=True,
             ),
         )
     }
