@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-_HEAD_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 18
 _FOOTER_BYTES = 1 << 22
 _FIRST_KEY = re.compile(r'\{\s*"resourceType"\s*:\s*"[A-Z]')
 _PROLOG = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)*", re.DOTALL)
