@@ -37,8 +37,23 @@ def _de_rvnr(text: str) -> bool:
     return total % 10 == int(number[11])
 
 
+def _se_personnummer(text: str) -> bool:
+    """Personnummer or samordningsnummer: a date, in the latter with 60 added to the day, and Luhn over ten digits.
+
+    Folkbokföringslag (1991:481), section 18; lag (2022:1697) om samordningsnummer.
+    """
+    from stdnum import luhn  # noqa: PLC0415
+
+    digits = "".join(character for character in text if character.isdigit())
+    if len(digits) not in (10, 12):
+        return False
+    month, day = int(digits[-8:-6]), int(digits[-6:-4])
+    return 1 <= month <= 12 and (1 <= day <= 31 or 61 <= day <= 91) and bool(luhn.is_valid(digits[-10:]))
+
+
 NATIONAL_CHECKS: Mapping[str, Callable[[str], bool]] = {
     "de_kvnr": _de_kvnr,
     "de_rvnr": _de_rvnr,
+    "se_personnummer": _se_personnummer,
 }
 """Checks by the name a pattern uses; names begin with the country, ``de_kvnr``."""
