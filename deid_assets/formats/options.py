@@ -12,6 +12,8 @@ OffsetUnit = Literal["codepoint", "utf8", "utf16"]
 Discontinuous = Literal["refuse", "split"]
 BratLabels = Literal["phi", "native"]
 TagScheme = Literal["bio", "iob1", "iob2", "bioes", "bilou"]
+Attachments = Literal["fault", "read", "skip"]
+BlankPages = Literal["refuse", "keep"]
 
 MAX_NOTE_CHARS = 10_000_000
 
@@ -90,6 +92,66 @@ class Conll:
 
 
 @dataclass(frozen=True, slots=True)
+class Documents:
+    """How DOCX, PDF, RTF and mail are read.
+
+    Args:
+        layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is left out by the
+            library in this mode, so a page that has nothing else is blank.
+        blank_pages: Of PDF with text on some pages: ``refuse`` withholds it for a page without text, ``keep`` takes
+            the page as empty. A PDF without any text is a fault either way.
+        attachments: What a document carries besides its text: ``fault`` gives the note and one fault per attachment,
+            ``read`` reads those of a mail that are text or documents as notes of their own, ``skip`` leaves all out.
+        timeout_s: Longest time for one PDF.
+        max_memory_mib: Address space of the process that reads one PDF, where the system can bound it.
+
+    Raises:
+        ConfigError: A value is not one of those allowed.
+    """
+
+    layout: bool = False
+    blank_pages: BlankPages = "refuse"
+    attachments: Attachments = "fault"
+    timeout_s: float = 60.0
+    max_memory_mib: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.blank_pages not in get_args(BlankPages):
+            raise ConfigError(f"blank_pages is {self.blank_pages!r}; choose refuse or keep")
+        if self.attachments not in get_args(Attachments):
+            raise ConfigError(f"attachments is {self.attachments!r}; choose fault, read or skip")
+        if not self.timeout_s > 0 or self.max_memory_mib < 1:
+            raise ConfigError("timeout_s and max_memory_mib must be greater than 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    """How far archives are unpacked.
+
+    Args:
+        max_depth: Archives in archives; 1 reads no archive inside of another.
+        max_members: Of one archive with those inside of it.
+        max_member_bytes: Of one member, unpacked.
+        max_total_bytes: Of one archive with those inside of it, unpacked.
+        max_ratio: Unpacked to packed bytes, beyond the first MiB. Clinical text packs about 3 to 10 to 1.
+
+    Raises:
+        ConfigError: A limit is below 1.
+    """
+
+    max_depth: int = 3
+    max_members: int = 1_000_000
+    max_member_bytes: int = 1 << 30
+    max_total_bytes: int = 1 << 32
+    max_ratio: int = 200
+
+    def __post_init__(self) -> None:
+        limits = (self.max_depth, self.max_members, self.max_member_bytes, self.max_total_bytes, self.max_ratio)
+        if min(limits) < 1:
+            raise ConfigError("every limit of archives must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
     """What the reader has to know about the source.
 
@@ -104,6 +166,8 @@ class ReadOptions:
         conll: Columns and tags of CoNLL.
         annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
             fault in its annotations does not withhold it.
+        documents: DOCX, PDF, RTF and mail.
+        archives: Limits of what is unpacked.
 
     Raises:
         ConfigError: A value is not one of those allowed.
@@ -117,6 +181,8 @@ class ReadOptions:
     delimiter: str = ","
     annotations: bool = True
     conll: Conll = Conll()
+    documents: Documents = Documents()
+    archives: Archives = Archives()
 
     @property
     def fields(self) -> tuple[str, ...]:

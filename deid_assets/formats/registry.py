@@ -9,6 +9,7 @@ from pathlib import Path
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
+from deid_assets.formats.archives import suffix_of
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.catalogue import FORMATS, Format
 from deid_assets.formats.fields import is_encodable
@@ -26,25 +27,37 @@ def detect_format(path: Path) -> str:
     """Return the name of the format, by suffix or by what the folder and its subfolders hold.
 
     A folder with any ``.ann`` is brat. A single ``.txt`` or ``.xml`` is one note. Where formats share a suffix, the
-    first files with it are opened; a file that could be in several is for the user to name.
+    first files with it are opened; a file that could be in several is for the user to name. An archive is unpacked
+    and counts as the folder that it holds.
 
     Raises:
         InputError: Nothing known is there, or several formats are.
     """
-    by_suffix: dict[str, list[Path]] = {path.suffix.lower(): [path]}
-    if path.is_dir():
-        by_suffix = {}
-        for folder, _, names in os.walk(path):
-            for name in map(Path, sorted(names)):
-                paths = by_suffix.setdefault(name.suffix.lower(), [])
-                if len(paths) < _LOOKED_AT:
-                    paths.append(folder / name)
-    if ".ann" in by_suffix and path.is_dir():
-        by_suffix.pop(".txt", None)
-    found = {known for suffix, paths in by_suffix.items() for file in paths for known in _candidates(suffix, file)}
+    by_suffix: dict[str, int] = {}
+    found: set[str] = set()
+    for file in _seen(path):
+        suffix = file.suffix.lower()
+        by_suffix[suffix] = by_suffix.get(suffix, 0) + 1
+        if by_suffix[suffix] <= _LOOKED_AT:
+            found |= _candidates(suffix, file)
+    if ".ann" in by_suffix:
+        found.discard("txt")
     if ".ann" not in by_suffix:
         found -= {"brat"}
     return _only(found, path)
+
+
+def _seen(path: Path) -> Iterator[Path]:
+    """Yield every file, members of archives among them; what cannot be unpacked is a fault when it is read."""
+    every = tuple({suffix for known in FORMATS.values() for suffix in known.suffixes})
+    named = [path]
+    if path.is_dir():
+        named = [Path(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
+    for file in named:
+        if not suffix_of(file.name):
+            yield file
+        elif file.is_file() and (file == path or not file.is_symlink()):
+            yield from (found.path for found in files(file, every) if isinstance(found, Source))
 
 
 def _candidates(suffix: str, path: Path) -> set[str]:
@@ -108,7 +121,7 @@ def _chosen(name: str) -> Format:
 def _read(path: Path, chosen: Format, labels: LabelMap, options: ReadOptions) -> Iterator[Annotated | Fault]:
     seen: set[str] = set()
     any_file = any_note = is_lacking = False
-    for source in files(path, chosen.suffixes):
+    for source in files(path, chosen.suffixes, limits=options.archives):
         any_file = True
         if isinstance(source, Fault):
             yield source

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.annotated import Fault
+from deid_assets.formats.archives import SUFFIXES as ARCHIVE_SUFFIXES
+from deid_assets.formats.archives import suffix_of, unpack
+from deid_assets.formats.options import Archives
+from deid_assets.formats.unpacking import Budget
 
 MAX_BYTES_PER_CHAR = 4
 """UTF-8's longest code point (RFC 3629)."""
 SLACK_BYTES = 1 << 20
 """Room for what surrounds the text in a record or file: its spans, fields, tags and escapes."""
 _CHUNK_BYTES = 1 << 20
+_LIMITS = Archives()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file under the root that is read."""
+    """One file under the root that is read.
+
+    Args:
+        path: Where its bytes are.
+        root: What its name is relative to.
+        shown: What goes before its name: of a member the archive, as in ``batch.zip!/``.
+        id_prefix: What goes before its note id: of a member where the archive lies, as in ``batch/``.
+    """
 
     path: Path
     root: Path
+    shown: str = ""
+    id_prefix: str = ""
 
     @property
     def name(self) -> str:
         """Path relative to the root, fit to print on one line."""
-        return printable(self._relative)
+        return printable(self.shown + self._relative)
 
     @property
     def note_id(self) -> str:
         """Path relative to the root without its suffix; the id of a note that is a file."""
-        return self._relative[: -len(self.path.suffix)] if self.path.suffix else self._relative
+        relative = self._relative
+        return self.id_prefix + (relative[: -len(self.path.suffix)] if self.path.suffix else relative)
 
     @property
     def _relative(self) -> str:
@@ -44,8 +60,20 @@ class Source:
         for variant in (suffix, suffix.upper()):
             path = self.path.with_suffix(variant)
             if os.path.lexists(path):
-                return Source(path, self.root)
+                return replace(self, path=path)
         return None
+
+    def place_of_members(self, suffix: str, *, is_root: bool) -> str:
+        """What goes before the ids of the notes in an archive: they are those of the folder that it holds.
+
+        Args:
+            suffix: Of the archive.
+            is_root: It is what was named, so its members have no folder around them.
+        """
+        if is_root:
+            return ""
+        place = self.id_prefix + self._relative[: -len(suffix)]
+        return place + "/" if suffix != ".gz" else place[: place.rfind("/") + 1]
 
     def fault(self, kind: str, reason: str, *, line: int | None = None, note_id: str | None = None) -> Fault:
         """Return a fault placed in this file."""
@@ -69,26 +97,64 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 
-def files(root: Path, suffixes: tuple[str, ...]) -> Iterator[Source | Fault]:
+def files(root: Path, suffixes: tuple[str, ...], *, limits: Archives = _LIMITS) -> Iterator[Source | Fault]:
     """Yield the file itself, or every file of a folder with one of the suffixes, in order of path.
 
     Suffixes match in any case. A folder that cannot be listed and a link to a folder are faults: the notes
-    behind them are missing.
+    behind them are missing. An archive is read as the folder that it holds; its members are there until the next
+    one is asked for.
     """
-    if not root.is_dir():
-        yield Source(root, root.parent)
+    if root.is_dir():
+        for found in _listed(Source(root, root), (*suffixes, *ARCHIVE_SUFFIXES)):
+            yield from [found] if isinstance(found, Fault) else _opened(found, suffixes, Budget(limits), depth=0)
         return
+    yield from _opened(Source(root, root.parent), suffixes, Budget(limits), depth=0, is_root=True)
+
+
+def _listed(folder: Source, suffixes: tuple[str, ...]) -> Iterator[Source | Fault]:
     unlisted: list[str] = []
-    for folder, subfolders, names in os.walk(root, onerror=lambda error: unlisted.append(str(error.filename))):
+    for path, subfolders, names in os.walk(folder.path, onerror=lambda error: unlisted.append(str(error.filename))):
         subfolders.sort()
-        for linked in (Path(folder, name) for name in subfolders if Path(folder, name).is_symlink()):
-            yield Source(linked, root).fault("unsafe-path", "links to a folder; copy the folder into its place")
+        for linked in (Path(path, name) for name in subfolders if Path(path, name).is_symlink()):
+            reason = "links to a folder; copy the folder into its place"
+            yield replace(folder, path=linked).fault("unsafe-path", reason)
         for name in sorted(names):
             if Path(name).suffix.lower() in suffixes:
-                source = Source(Path(folder, name), root)
+                source = replace(folder, path=Path(path, name))
                 yield source.refusal() or source
-    for path in unlisted:
-        yield Source(Path(path), root).fault("unreadable", "folder cannot be listed; check its permissions")
+    for name in unlisted:
+        reason = "folder cannot be listed; check its permissions"
+        yield replace(folder, path=Path(name)).fault("unreadable", reason)
+
+
+def _opened(
+    source: Source, suffixes: tuple[str, ...], budget: Budget, *, depth: int, is_root: bool = False
+) -> Iterator[Source | Fault]:
+    """Yield the file, or the members of an archive; the root's own name is in no id."""
+    suffix = suffix_of(source.path.name)
+    if not suffix:
+        yield source
+        return
+    if depth == budget.limits.max_depth:
+        reason = f"lies in {depth} archives; unpack it by hand or raise max_depth"
+        yield source.fault("too-large", reason)
+        return
+    refused: list[Fault] = []
+    with tempfile.TemporaryDirectory(prefix="deid-") as folder:
+        place = source.place_of_members(suffix, is_root=is_root)
+        members = Source(Path(folder), Path(folder), f"{source.name}!/", place)
+
+        def refuse(name: str, kind: str, reason: str) -> None:
+            shown = source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
+            refused.append(Fault.at(shown, kind, reason))
+
+        def is_wanted(name: str) -> bool:
+            return bool(suffix_of(name)) or PurePosixPath(name).suffix.lower() in suffixes
+
+        unpack(source.path, Path(folder), wanted=is_wanted, budget=budget, refuse=refuse)
+        for found in _listed(members, (*suffixes, *ARCHIVE_SUFFIXES)):
+            yield from [found] if isinstance(found, Fault) else _opened(found, suffixes, budget, depth=depth + 1)
+    yield from refused
 
 
 def read_text(source: Source, *, encoding: str, max_chars: int, note_id: str | None = None) -> str | Fault:
