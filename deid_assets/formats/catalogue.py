@@ -101,6 +101,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 is_told=is_fhir,
                 may_lack_notes=True,
             ),
+            Format("hl7", (".hl7", ".er7"), f"{_HERE}.hl7", is_folder=False, keeps=_WHOSE, may_lack_notes=True),
         )
     }
 )

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.fhir_resources import Element, Resource, child, objects, patient_of, resources
 from deid_assets.formats.fields import optional_string
-from deid_assets.formats.identities import Identity, identity
+from deid_assets.formats.identities import Identity, identity, number_kind
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 
 _ALIASES = frozenset({"nickname", "anonymous", "old", "maiden"})
 """Uses of a name that another one stands beside (FHIR R4, value set name-use)."""
-_NATIONAL = frozenset({"SS", "SB", "NI", "DL", "PPN", "TAX", "NPI", "HC", "MC", "JHN"})
-"""Of table 0203 of HL7 v2: numbers given by a state or a payer rather than by a hospital."""
 _SYSTEMS = {"phone": "phone", "fax": "phone", "pager": "phone", "sms": "phone", "email": "email"}
 
 
@@ -79,16 +77,16 @@ def _reached(element: Element) -> Iterator[tuple[str, str]]:
     """Numbers and places of a person."""
     for identifier in objects(element, "identifier"):
         if value := optional_string(identifier, "value"):
-            yield "national_id" if _is_national(identifier) else "record_number", value
+            yield _number_kind(identifier), value
     yield from _telecom(element)
     for address in objects(element, "address"):
         yield from _address(address)
 
 
-def _is_national(identifier: Element) -> bool:
+def _number_kind(identifier: Element) -> str:
     codes = [optional_string(coding, "code") or "" for coding in objects(child(identifier, "type"), "coding")]
-    is_coded = any(code in _NATIONAL or code.startswith("NN") for code in codes)  # NN and a country's three letters
-    return is_coded or identifier.get("system") == "http://hl7.org/fhir/sid/us-ssn"
+    is_us_ssn = identifier.get("system") == "http://hl7.org/fhir/sid/us-ssn"
+    return "national_id" if is_us_ssn or "national_id" in map(number_kind, codes) else "record_number"
 
 
 def _telecom(element: Element) -> Iterator[tuple[str, str]]:
