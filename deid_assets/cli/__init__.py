@@ -7,6 +7,7 @@ standard error, nothing written; 3 a fault of the program.
 from deid_assets.cli.app import app
 from deid_assets.cli.commands import agree, corpus, detect, doctor, evaluate, redact
 from deid_assets.cli.gazetteers import gazetteer_app
+from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.verification import verify
 
@@ -20,6 +21,7 @@ __all__ = [
     "evaluate",
     "formats",
     "gazetteer_app",
+    "identities_app",
     "labels",
     "policies",
     "profiles",
