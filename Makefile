@@ -43,7 +43,7 @@ lint: install-dev
 	@$(BIN)/ruff format --check $(CODE)
 
 types: install-dev
-	@$(BIN)/mypy deid_assets resources/deid_resources plugins/rules/deid_rules plugins/presidio/deid_presidio plugins/template/deid_template
+	@$(BIN)/mypy deid_assets resources/deid_resources plugins/rules/deid_rules plugins/presidio/deid_presidio plugins/known_identity/deid_known_identity plugins/template/deid_template
 
 imports: install-dev
 	@$(BIN)/lint-imports
@@ -71,7 +71,7 @@ $(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "Installing what the tests need"
-	@$(PIP_INSTALL) -e '.[dev]' $(PLUGINS)
+	@$(PIP_INSTALL) -e '.[dev]' $(PLUGINS) -e plugins/known_identity
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches

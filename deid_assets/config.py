@@ -169,10 +169,19 @@ class Settings(_Frozen):
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     def digest_of_detector(self, name: str) -> str:
-        """Return a short digest of one detector's options."""
-        return hashlib.sha256(
-            json.dumps(self.detectors.get(name, {}), sort_keys=True, default=str).encode()
-        ).hexdigest()[:12]
+        """Return a short digest of one detector's options, and of the size and time of the files they name."""
+        options = self.detectors.get(name, {})
+        named = json.dumps([options, _stamps(options)], sort_keys=True, default=str)
+        return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+
+def _stamps(options: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Size and time of each file that an option names, alone or in a list."""
+    values = [
+        value for option in options.values() for value in (option if isinstance(option, list | tuple) else [option])
+    ]
+    files = [Path(value) for value in values if isinstance(value, str | Path) and os.path.isfile(value)]  # noqa: PTH113 - any text may stand there
+    return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
 def _make_secret(path: Path) -> None:

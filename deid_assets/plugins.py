@@ -15,6 +15,7 @@ from deid_assets.core.detector import Detector
 from deid_assets.core.errors import PluginError
 
 GROUP = "deid_assets.detectors"
+NEEDS_MODEL = "needs-model"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
@@ -40,6 +41,11 @@ class Plugin:
     digest: str
     fault: str = ""
     entry_point: EntryPoint | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it is of no use until its option ``model`` is set; its keywords say so with ``needs-model``."""
+        return NEEDS_MODEL in self.keywords
 
     @property
     def code_version(self) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import dagster as dg
@@ -41,6 +42,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
         ConfigError: The settings name a policy that does not exist.
     """
     plugins = available() if plugins is None else plugins
+    plugins = {name: _configured(settings, plugin) for name, plugin in plugins.items()}
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [load_policy(source) for source in settings.policies]
     released = load_policy(settings.release_policy)
@@ -67,6 +69,13 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
         resources={"corpus": CorpusResource()},
         executor=dg.in_process_executor,
     )
+
+
+def _configured(settings: Settings, plugin: Plugin) -> Plugin:
+    """Return the plugin, with a fault where it needs a model and none is set."""
+    if not plugin.needs_model or plugin.fault or settings.detectors.get(plugin.name, {}).get("model"):
+        return plugin
+    return replace(plugin, fault=f"it needs a model; set model under [detectors.{plugin.name}]")
 
 
 def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinition]:

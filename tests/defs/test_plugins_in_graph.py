@@ -104,10 +104,35 @@ def test_a_detector_of_the_line_up_that_is_not_installed_is_shown_as_such(instal
 @pytest.mark.parametrize("name", ["Stencil", "Bad-Name", "bad.name", "bad name", "Ünsal"])
 def test_a_name_that_is_not_allowed_does_not_keep_the_graph_from_loading(installation, site, name):
     folder, add = site
+    before = groups(installation).get("unusable_detectors", set())
     add("newcomer")
     entry = folder / "deid_newcomer-1.0.dist-info" / "entry_points.txt"
     entry.write_text(entry.read_text().replace("newcomer = ", f"{name} = "))
 
     found = groups(installation)
-    assert len(found["unusable_detectors"]) == 1
+    assert len(found["unusable_detectors"] - before) == 1
     assert found["detector_stencil"] == {"spans/stencil"}
+
+
+def test_a_detector_that_needs_a_model_is_usable_once_it_has_one(installation, site):
+    folder, add = site
+    add("newcomer")
+    metadata = folder / "deid_newcomer-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().rstrip("\n") + "\nKeywords: words,plain,needs-model\n")
+    assert "spans/newcomer" in groups(installation)["unusable_detectors"]
+
+    installation.configure(installation.default_settings + '\n[detectors.newcomer]\nmodel = "words.bin"\n')
+    assert groups(installation)["detector_newcomer"] == {"spans/newcomer"}
+
+
+def test_another_file_under_a_named_path_makes_the_spans_of_its_detector_again(installation, tmp_path):
+    table = tmp_path / "table"
+    table.write_bytes(b"one")
+    installation.configure(installation.default_settings + f'\n[detectors.stencil]\nmodel = "{table}"\n')
+    settings = installation.settings()
+    before = [settings.digest_of_detector(name) for name in ("stencil", "shade")]
+
+    table.write_bytes(b"another")
+
+    after = [settings.digest_of_detector(name) for name in ("stencil", "shade")]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True]
