@@ -1,4 +1,4 @@
-"""The examples of ``docs/cli.md`` run as they stand, in the shell, one after another."""
+"""The examples of the pages run as they stand, in the shell, one after another."""
 
 import os
 import re
@@ -11,8 +11,16 @@ import pytest
 
 from deid_assets.plugins import available
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "cli.md"
+
+
+def blocks(page):
+    """The shell examples of a page."""
+    return re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = blocks(PAGE)
 EXAMPLES = [block for block in BLOCKS if not block.startswith("# corpora\n")]
 CORPORA = [block for block in BLOCKS if block.startswith("# corpora\n")]
 
@@ -50,6 +58,28 @@ def test_the_examples_run(tmp_path):
     assert "0 withheld" in done.stderr
 
 
+def test_the_examples_of_gazetteers_run(tmp_path):
+    lists = {
+        "staff.csv": "surname,ward\nQuillhaven,3\n",
+        "wards.txt": "Quillhaven Ward\n",
+        "sites.txt": "Borgwarth House\n",
+        "surnames.csv": "name,bearers\nZedmarlow,60\nPain,70\nLong,9000\n",
+        "names.csv": "name,country\nAino,FI\nAnna,SE\n",
+    }
+    for name, text in lists.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    run(
+        "mkdir notes; deid corpus make --notes 80 --out notes/all.jsonl; deid corpus make --notes 5 --out notes.jsonl",
+        tmp_path,
+    )
+
+    done = run("\n".join(blocks(DOCS / "gazetteers.md")), tmp_path)
+
+    assert "3 entries" in done.stderr
+    assert "1 entries left out: ordinary words" in done.stderr
+    assert (tmp_path / "words.gaz").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set")
 def test_the_scores_of_the_corpora_are_printed(tmp_path):
@@ -64,4 +94,5 @@ def test_every_command_is_on_the_page():
 
     page = PAGE.read_text(encoding="utf-8")
     names = [(command.name or command.callback.__name__) for command in app.registered_commands]
+    names += [f"deid {group.name}" for group in app.registered_groups]
     assert [name for name in names if name not in page] == []
