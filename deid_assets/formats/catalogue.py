@@ -14,7 +14,7 @@ from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.options import ReadOptions, WriteOptions
-from deid_assets.formats.signatures import is_cda, is_fhir
+from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
 from deid_assets.formats.source import Source
 
 Reader = Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
@@ -103,6 +103,16 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             ),
             Format("cda", (".xml", ".cda"), f"{_HERE}.cda", is_folder=True, keeps=_WHOSE, is_told=is_cda),
             Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE),
+            Format(
+                "omop",
+                (".parquet", ".pq", ".omop"),
+                f"{_HERE}.omop",
+                is_folder=True,
+                keeps=frozenset({"patient_id"}),
+                writer_module=f"{_HERE}.omop_writer",
+                is_told=is_omop,
+                may_lack_notes=True,
+            ),
             Format("hl7", (".hl7", ".er7"), f"{_HERE}.hl7", is_folder=False, keeps=_WHOSE, may_lack_notes=True),
         )
     }

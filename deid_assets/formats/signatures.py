@@ -67,7 +67,7 @@ def is_omop(path: Path) -> bool:
     """
     if path.suffix.lower() == ".omop":
         return True
-    footer = _footer(path)
+    footer = _footer(path).lower()
     return all(bytes([len(name)]) + name in footer for name in (b"note_id", b"note_text", b"person_id"))
 
 
