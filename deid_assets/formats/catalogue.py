@@ -103,6 +103,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             ),
             Format("cda", (".xml", ".cda"), f"{_HERE}.cda", is_folder=True, keeps=_WHOSE, is_told=is_cda),
             Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE),
+            Format("rtf", (".rtf",), f"{_HERE}.rtf", is_folder=True, keeps=_NONE),
+            Format("eml", (".eml",), f"{_HERE}.eml", is_folder=True, keeps=_NONE),
+            Format("pdf", (".pdf",), f"{_HERE}.pdf", is_folder=True, keeps=_NONE, writer_module=None),
             Format(
                 "omop",
                 (".parquet", ".pq", ".omop"),
