@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.cda_documents import found, instance, local, parse, patient_id
 from deid_assets.formats.hl7_identities import iso_date
-from deid_assets.formats.identities import Identity, identity
+from deid_assets.formats.identities import Identity, checked
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 
@@ -28,21 +28,19 @@ _US_SSN = "2.16.840.1.113883.4.1"
 
 
 def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Fault]:
-    """Yield what the header knows; a document that cannot be read whole is one fault."""
+    """Yield what the header knows, and a fault for what cannot be read of it."""
     root = parse(source, options)
     if isinstance(root, Fault):
         yield root
         return
     patient = patient_id(root)
-    try:
-        known = [identity(patient, kind, value) for kind, value in _known(root) if value]
-    except RecordError as error:
-        yield source.fault(error.kind, error.reason, note_id=source.note_id)
-        return
-    yield from known
+    known = ((patient, kind, value) for kind, value in _known(root, patient) if value)
+    yield from checked(known, source)
 
 
-def _known(root: Element) -> Iterator[tuple[str, str]]:
+def _known(root: Element, patient_id: str | None) -> Iterator[tuple[str, str]]:
+    if patient_id is None and next(found(root, *_ROLE), None) is not None:
+        raise RecordError("missing-field", "no id of the record target, so that no note is theirs; add it")
     for role in found(root, *_ROLE):
         for number in found(role, "id"):
             yield "national_id" if number.get("root") == _US_SSN else "record_number", number.get("extension") or ""

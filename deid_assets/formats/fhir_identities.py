@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.fhir_resources import Element, Resource, child, objects, patient_of, resources
 from deid_assets.formats.fields import optional_string
-from deid_assets.formats.identities import Identity, identity, number_kind
+from deid_assets.formats.identities import Identity, Known, checked, number_kind
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 
@@ -17,36 +18,34 @@ _SYSTEMS = {"phone": "phone", "fax": "phone", "pager": "phone", "sms": "phone", 
 
 
 def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Fault]:
-    """Yield what each resource knows; a resource that cannot be read whole is one fault."""
+    """Yield what each resource knows, and a fault for what cannot be read of it."""
     for resource in resources(source, options):
         if isinstance(resource, Fault):
             yield resource
-            continue
-        try:
-            yield from [identity(*known) for known in _known(resource)]
-        except RecordError as error:
-            reason = f"{resource.place}{resource.type}: {error.reason}"
-            yield source.fault(error.kind, reason, line=resource.line)
+        else:
+            place = f"{resource.place}{resource.type}: "
+            yield from checked(_known(resource), source, line=resource.line, place=place)
 
 
-def _known(resource: Resource) -> Iterator[tuple[str | None, str, str]]:
+def _known(resource: Resource) -> Iterator[Known]:
     element = resource.element
     patient_id: str | None = None
+    found: Iterator[tuple[str, str]]
     if resource.type == "Patient":
         patient_id = optional_string(element, "id")
         if not patient_id:
             raise RecordError("missing-field", "no id, so that no note is theirs; give every resource one")
-        found = [*_person(element), *_of_patient(element)]
+        found = chain(_person(element), _of_patient(element))
     elif resource.type == "RelatedPerson":
         patient_id = patient_of(element, "patient")
         if not patient_id:
             raise RecordError("missing-field", "names no patient by reference; export it again")
-        found = [("relative", whole) for whole in _whole_names(element)] + list(_reached(element))
+        found = chain(_named(element, "relative"), _reached(element))
     elif resource.type == "Practitioner":
-        found = [("staff", whole) for whole in _whole_names(element)]
+        found = _named(element, "staff")
     else:
         return
-    yield from ((patient_id, kind, value) for kind, value in found if not value.isspace())
+    yield from ((patient_id, kind, value) for kind, value in found if value and not value.isspace())
 
 
 def _of_patient(element: Element) -> Iterator[tuple[str, str]]:
@@ -107,8 +106,8 @@ def _address(address: Element) -> Iterator[tuple[str, str]]:
             yield kind, value
 
 
-def _whole_names(element: Element) -> list[str]:
-    return [whole for name in objects(element, "name") if (whole := _whole(name))]
+def _named(element: Element, kind: str) -> Iterator[tuple[str, str]]:
+    yield from ((kind, _whole(name)) for name in objects(element, "name"))
 
 
 def _whole(name: Element) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.hl7_messages import Message, Segment, messages
-from deid_assets.formats.identities import Identity, identity, number_kind
+from deid_assets.formats.identities import Identity, Known, checked, number_kind
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 
@@ -16,17 +16,12 @@ _ADMITTING = (7, 8, 9, 17, 52)
 
 
 def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Fault]:
-    """Yield what each message knows; a message that cannot be read whole is one fault."""
+    """Yield what each message knows, and a fault for what cannot be read of it."""
     for message in messages(source, options):
         if isinstance(message, Fault):
             yield message
-            continue
-        try:
-            found = [identity(*known) for known in _known(message)]
-        except RecordError as error:
-            yield source.fault(error.kind, error.reason, line=message.line)
-            continue
-        yield from found
+        else:
+            yield from checked(_known(message), source, line=message.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +40,15 @@ class _Values:
         ]
 
 
-def _known(message: Message) -> Iterator[tuple[str | None, str, str]]:
+def _known(message: Message) -> Iterator[Known]:
     patient_id: str | None = None
     for segment in message.segments:
         values = _Values(message, segment)
         found: Iterator[tuple[str, str]] = iter(())
         if segment.name == "PID":
             patient_id = message.component(segment.field(3), 1) or None
+            if not patient_id:
+                raise RecordError("missing-field", "no patient id in PID-3, so that no note is theirs; add it")
             found = _patient(values)
         elif segment.name == "NK1":
             found = _relative(values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.charsets import to_text
@@ -22,6 +23,8 @@ _FRAME = b"\x0b\x1c"
 """Around a message in the minimal lower layer protocol."""
 _BREAK = re.compile(rb"\r\n?|\n")
 _SEGMENT = re.compile(r"[A-Z][A-Z0-9]{2}")
+_HEADER = re.compile(rb"(?:\A|[\r\n])[FB]HS[^\w ]")
+_TRAILER = re.compile(rb"[\r\n][FB]TS(?:[^\w ]|\Z)")
 _BATCH = ("FHS", "BHS", "BTS", "FTS")
 _CHARSETS = {
     "ASCII": "ascii",
@@ -109,13 +112,18 @@ class Message:
         if match["hex"]:
             return to_text(bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", match["hex"])), self.charset, what="a hex escape")
         if match["mark"]:
-            marks = self.marks
-            order = (marks.fields, marks.components, marks.subcomponents, marks.repetitions, marks.escape, "#")
-            return dict(zip("FSTREP", order, strict=True)).get(match["mark"], "")
+            return _signs(self.marks).get(match["mark"], "")
         count = min(abs(int(match["count"] or 1)), 99)
         return {"br": "\n", "ce": "\n", "sp": "\n" * count, "sk": " " * count}.get(match["command"].lower(), "")
 
 
+@lru_cache
+def _signs(marks: Marks) -> dict[str, str]:
+    signs = (marks.fields, marks.components, marks.subcomponents, marks.repetitions, marks.escape, "#")
+    return dict(zip("FSTREP", signs, strict=True))
+
+
+@lru_cache
 def _sequence(escape: str) -> re.Pattern[str]:
     mark = re.escape(escape)
     commands = r"\.(?P<command>(?i:br|ce|sp|sk|in|ti|fi|nf))(?P<count>[+-]?[0-9]{0,4})"
@@ -136,8 +144,8 @@ def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
             yield source.fault("too-large", f"message longer than {max_bytes} bytes; raise max_note_chars", line=line)
         else:
             content = blob.removeprefix(b"\xef\xbb\xbf") if is_first else blob
-            opened += len(re.findall(rb"(?:\A|[\r\n])[FB]HS[^\w ]", content))
-            closed += len(re.findall(rb"[\r\n][FB]TS(?:[^\w ]|\Z)", content))
+            opened += _count(_HEADER, content, (b"FHS", b"BHS"))
+            closed += _count(_TRAILER, content, (b"FTS", b"BTS"))
             try:
                 message = _message(content.strip(_FRAME + b"\r\n"), line, options)
                 if message is not None:
@@ -172,7 +180,11 @@ def _pieces(source: Source, max_bytes: int) -> Iterator[tuple[bytes | None, int]
 
 
 def _breaks(piece: bytes) -> int:
-    return len(_BREAK.findall(piece))
+    return piece.count(b"\r") + piece.count(b"\n") - piece.count(b"\r\n")
+
+
+def _count(pattern: re.Pattern[bytes], content: bytes, names: tuple[bytes, ...]) -> int:
+    return len(pattern.findall(content)) if any(name in content for name in names) else 0
 
 
 def _message(blob: bytes, line: int, options: ReadOptions) -> Message | None:

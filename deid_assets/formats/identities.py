@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -150,6 +150,32 @@ def number_kind(code: str) -> IdentityKind:
     """Return the kind of a number by its type in table 0203 of HL7: given by a state or payer, or by a hospital."""
     is_national = code in _NATIONAL or code.startswith("NN")  # NN and the three letters of a country
     return "national_id" if is_national else "record_number"
+
+
+Known = tuple[str | None, str, str]
+"""Patient, kind and value, unchecked."""
+
+
+def checked(
+    known: Iterable[Known], source: Source, *, line: int | None = None, place: str = ""
+) -> Iterator[Identity | Fault]:
+    """Yield an identity, or a fault, for each value; where the values themselves break off, a fault is the last.
+
+    Args:
+        known: Raises ``RecordError`` where a record cannot be read any further.
+        source: The file.
+        line: Of the record.
+        place: Begins the reason of a fault.
+    """
+    try:
+        for patient_id, kind, value in known:
+            try:
+                found: Identity | Fault = identity(patient_id, kind, value)
+            except RecordError as error:
+                found = source.fault(error.kind, place + error.reason, line=line)
+            yield found
+    except RecordError as error:
+        yield source.fault(error.kind, place + error.reason, line=line)
 
 
 def read_csv(source: Source, options: ReadOptions = _DEFAULT) -> Iterator[Identity | Fault]:

@@ -223,7 +223,6 @@ def test_patients_relatives_and_staff_are_known_identities():
         {"resourceType": "Patient", "name": [{"family": SECRET}]},
         {"resourceType": "Patient", "id": "p", "name": SECRET},
         {"resourceType": "Patient", "id": "p", "name": [{"given": SECRET}]},
-        {"resourceType": "Patient", "id": "p", "birthDate": "15.6.1961"},
         {"resourceType": "RelatedPerson", "name": [{"family": SECRET}]},
     ],
 )
@@ -233,6 +232,14 @@ def test_a_person_that_cannot_be_read_whole_is_a_fault(resource, tmp_path):
     (fault,) = read_identities(path)
     assert isinstance(fault, Fault)
     assert SECRET not in fault.message
+
+
+def test_a_value_that_cannot_be_read_is_a_fault_and_the_others_are_known(tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"resourceType": "Patient", "id": "p", "birthDate": SECRET, "name": [{"text": "Qua"}]}))
+    name, fault = read_identities(path)
+    assert name == Identity("p", "name", "Qua")
+    assert fault.message == "p.json: Patient: a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so"
 
 
 @st.composite
