@@ -9,8 +9,10 @@ import re
 
 from deid_assets.formats.annotated import RecordError
 
-_NOT_OF_TEXT = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "mbcs", "oem"})
-"""Codecs of Python that are no character set; two of them take quadratic time."""
+_NOT_OF_TEXT = frozenset(
+    {"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf-7"}
+)
+"""Codecs of Python that are no character set, take quadratic time, or (UTF-7) give lone surrogates."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:() -]{0,39}")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 

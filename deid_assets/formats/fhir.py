@@ -136,22 +136,36 @@ def _sha1(blob: bytes) -> bytes:
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
-    """Write one minimal ``DocumentReference`` per line: id, language, patient where given, and the text.
+    """Write one minimal ``DocumentReference`` per note: id, language, patient where given, and the text.
+
+    They are the entries of one ``Bundle`` in a ``.json`` file, and the lines of any other.
 
     Raises:
         InputError: A note has spans, which FHIR has no place for.
     """
     del options
+    documents = (_document(annotated) for annotated in notes)
     with atomic_file(path) as file:
-        for annotated in notes:
-            if annotated.spans is not None:
-                raise InputError(
-                    f"note {annotated.note.note_id!r}: FHIR holds no spans; write another format, or leave them out"
-                )
-            file.write(f"{to_json(_document(annotated.note))}\n".encode())
+        for piece in _bundle(documents) if path.suffix.lower() == ".json" else _lines(documents):
+            file.write(piece.encode())
 
 
-def _document(note: Note) -> dict[str, object]:
+def _lines(documents: Iterable[dict[str, object]]) -> Iterator[str]:
+    yield from (f"{to_json(document)}\n" for document in documents)
+
+
+def _bundle(documents: Iterable[dict[str, object]]) -> Iterator[str]:
+    mark = '{"resourceType": "Bundle", "type": "collection", "entry": [\n'
+    for document in documents:
+        yield mark + to_json({"resource": document})
+        mark = ",\n"
+    yield "\n]}\n" if mark == ",\n" else '{"resourceType": "Bundle", "type": "collection"}\n'
+
+
+def _document(annotated: Annotated) -> dict[str, object]:
+    note = annotated.note
+    if annotated.spans is not None:
+        raise InputError(f"note {note.note_id!r}: FHIR holds no spans; write another format, or leave them out")
     is_id = FHIR_ID.fullmatch(note.note_id)
     document: dict[str, object] = {
         "resourceType": "DocumentReference",

@@ -168,6 +168,20 @@ def test_spans_are_refused_rather_than_lost(tmp_path):
         write_notes(tmp_path / "n.ndjson", [Annotated(note, SpanSet.of(note, []))], format="fhir")
 
 
+@pytest.mark.parametrize("name", ["n.json", "n.ndjson"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_suffix_says_whether_lines_or_a_bundle_are_written(name, count, tmp_path):
+    given_notes = [Annotated(Note(f"n{number}", "x")) for number in range(count)]
+    assert write_notes(tmp_path / name, given_notes, format="fhir") == count
+    written = (tmp_path / name).read_text()
+    assert [json.loads(part)["resourceType"] for part in ([written] if name == "n.json" else written.splitlines())] == (
+        ["Bundle"] if name == "n.json" else ["DocumentReference"] * count
+    )
+    if count:
+        assert detect_format(tmp_path / name) == "fhir"
+        assert list(read_notes(tmp_path / name)) == given_notes
+
+
 printable = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 
 
@@ -248,6 +262,42 @@ def damaged(draw, seed):
     end = draw(st.integers(start, min(len(seed), start + 40)))
     added = st.binary(max_size=8) | st.sampled_from([b'"', b"\n", b"\0", b"{", b"]", b"null", b"-1", b"[[", b"\\ud800"])
     return seed[:start] + draw(added) + seed[end:]
+
+
+def places(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in inner:
+        yield from places(child, (*path, key))
+
+
+def replaced(value, path, other):
+    if not path:
+        return other
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], other)
+    return copy
+
+
+RESOURCES = [json.loads(line) for line in (DATA / "export.ndjson").read_text().splitlines()]
+other_values = st.sampled_from(
+    [None, True, 0, -1, 1.5, 10**30, "", " ", "\ud800", "a\nb", [], [None], [[]], {}, {"a": {}}]
+)
+
+
+@settings(FAST, max_examples=300)
+@given(st.data())
+def test_any_value_in_any_place_gives_notes_and_identities_or_faults(data):
+    resource = data.draw(st.sampled_from(RESOURCES))
+    for _ in range(data.draw(st.integers(1, 3))):
+        resource = replaced(resource, data.draw(st.sampled_from(list(places(resource)))), data.draw(other_values))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "n.json")
+        path.write_text(json.dumps(resource))
+        for found in (list(read_notes(path, format="fhir")), list(read_identities(path, format="fhir"))):
+            assert found
+            assert all(entry.message.isprintable() for entry in found if isinstance(entry, Fault))
 
 
 @pytest.mark.parametrize("name", ["export.ndjson", "bundle.json", "random"])
