@@ -23,6 +23,9 @@ from deid_assets.formats.source import Source
 _TEXT = frozenset({"TX", "FT", "ST"})
 _DOCUMENTS = frozenset({"ED", "RP"})
 _ESCAPED = re.compile(r"[|^~\\&\0-\x1f\x7f\x85\u2028\u2029]")
+_NULL = '""'
+_NEVER = "19700101"
+"""In place of the time of writing, which would make every run differ, and of the note's, which identifies."""
 _LETTERS = {"|": "F", "^": "S", "~": "R", "\\": "E", "&": "T"}
 
 
@@ -112,15 +115,16 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 
 
 def _segments(note: Note) -> Iterator[str]:
-    note_id = escaped(note.note_id)
-    lang = escaped(note.lang or "")
-    yield rf"MSH|^~\&|deid-assets||||||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE UTF-8|{lang}"
-    yield "EVN|T02"
-    yield f"PID|1||{escaped(note.patient_id or '')}"
+    """Yield the segments, with something harmless in every field that version 2.8 requires."""
+    note_id, lang = escaped(note.note_id), escaped(note.lang or "")
+    patient_id = f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escaped(note.patient_id)}^^^^PI"  # table 0203
+    yield rf"MSH|^~\&|deid-assets||||{_NEVER}||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE UTF-8|{lang}"
+    yield f"EVN||{_NEVER}"
+    yield f"PID|1||{patient_id}||^^^^^^S"  # a name withheld for anonymity (table 0200)
     yield "PV1|1|N"  # no class of encounter applies (table 0004)
-    yield f"TXA|1||TX|||||||||{note_id}|||||DO"  # text, documented (tables 0191 and 0271)
+    yield f"TXA|1|^Text|TX|||||||||{note_id}|||||DO"  # text, documented (tables 0191 and 0271)
     for number, line in enumerate(note.text.split("\n"), start=1):
-        yield f"OBX|{number}|TX|||{escaped(line)}||||||F"  # final (table 0085)
+        yield f"OBX|{number}|TX|^Text|1|{escaped(line)}||||||F"  # final (table 0085)
 
 
 def escaped(text: str) -> str:
@@ -128,7 +132,7 @@ def escaped(text: str) -> str:
 
     Two quotes alone are the null value of HL7, so that the first of them is escaped, too.
     """
-    if text == '""':
+    if text == _NULL:
         return '\\X22\\"'
     return _ESCAPED.sub(_sequence, text)
 
