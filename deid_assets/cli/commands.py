@@ -190,6 +190,9 @@ def corpus(
     lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes.")] = "en",
     notes: Arg[int, typer.Option(metavar="N", min=1, help="How many.")] = 200,
     seed: Arg[int, typer.Option(metavar="N", help="The same seed gives the same notes.")] = 1,
+    mix: Arg[
+        str, typer.Option(metavar="NAME", help="hospital, or triage: emergency triage notes, in French.")
+    ] = "hospital",
     out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
     to: ToOption = None,
     as_json: JsonOption = False,
@@ -199,7 +202,7 @@ def corpus(
 
     written_as = out_format(out, to)
     check_out(out, inputs=[], is_folder=written_as.is_folder)
-    made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed))
+    made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))
     count = write_notes(out, made, format=written_as.name)
     if as_json:
         print_json({"notes": count, "out": str(out)})

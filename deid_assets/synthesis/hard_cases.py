@@ -117,4 +117,4 @@ HARD_CASES = (
     HardCase("wrapped_number", 0.08, _wrapped_number),
 )
 """Planned per note. ``old_age`` applies to patients over 89 only. Names with particles, hyphens or made of words are
-drawn per person (``people.py``), notes without PHI per note (``corpus.PHI_FREE_RATE``)."""
+drawn per person (``people.py``), notes without PHI per note (``corpus.MIXES``)."""

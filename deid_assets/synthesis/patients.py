@@ -43,8 +43,10 @@ SPREAD = {
 """When a kind is written: from and to which of admission (0), stay (1), discharge (2) and follow-up (3)."""
 
 
+AT_ADMISSION = (0, 0)
+
 SHARES = dict.fromkeys(SPREAD, 0.45) | {"nursing": 0.22, "message": 0.18, "discharge_summary": 0.65}
-"""Chance that an episode has a note of the kind."""
+"""Chance that an episode has a note of the kind; one that is not here is written once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,8 @@ class World:
         admitted = patient.admitted
         for _ in range(rng.choice((1, 1, 2))):
             discharged = admitted + dt.timedelta(days=rng.randint(2, 12))
-            chosen = [kind for kind in kinds if rng.random() < SHARES[kind]] or [rng.choice(kinds)]
-            for kind in sorted(chosen, key=lambda kind: SPREAD[kind]):
+            chosen = [kind for kind in kinds if rng.random() < SHARES.get(kind, 1.0)] or [rng.choice(kinds)]
+            for kind in sorted(chosen, key=lambda kind: SPREAD.get(kind, AT_ADMISSION)):
                 yield self._encounter(patient, rng, kind, (admitted, discharged))
             admitted = discharged + dt.timedelta(days=rng.randint(20, 300))
 
@@ -136,7 +138,7 @@ class World:
         admitted, discharged = stay
         middle = admitted + dt.timedelta(days=rng.randint(1, (discharged - admitted).days - 1))
         later = discharged + dt.timedelta(days=rng.randint(3, 40))
-        today = (admitted, middle, discharged, later)[rng.randint(*SPREAD[kind])]
+        today = (admitted, middle, discharged, later)[rng.randint(*SPREAD.get(kind, AT_ADMISSION))]
         days = {
             "admit": admitted,
             "mid": middle,
