@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from deid_assets.core.errors import InputError
@@ -93,7 +93,10 @@ def _texts(resource: Resource, options: ReadOptions) -> Iterator[tuple[str, str 
         raise RecordError("malformed", f"the {resource.type} holds {kinds} only; export it as text/plain, too")
     for number, attachment in enumerate(plain, start=1):
         owner = f"attachment {number}"
-        yield _text(attachment, options, owner=owner), optional_string(attachment, "language", owner=f"{owner}: ")
+        yield (
+            _text(attachment, resource.binaries, options, owner=owner),
+            optional_string(attachment, "language", owner=f"{owner}: "),
+        )
     if resource.type == "DiagnosticReport":
         conclusion = optional_string(resource.element, "conclusion", encodable=False)
         if conclusion:
@@ -112,15 +115,14 @@ def _shown(content_type: str) -> str:
     return content_type if re.fullmatch(r"[a-z0-9.+/-]{3,60}", content_type) else "an unknown type"
 
 
-def _text(attachment: Element, options: ReadOptions, *, owner: str) -> str:
+def _text(attachment: Element, binaries: Mapping[str, str], options: ReadOptions, *, owner: str) -> str:
+    url, size = optional_string(attachment, "url", owner=f"{owner}: "), attachment.get("size")
     encoded = optional_string(attachment, "data", owner=f"{owner}: ")
-    size = attachment.get("size")
-    if encoded is None and size == 0 and attachment.get("url") is None:
-        return ""
     if encoded is None:
-        has_url = attachment.get("url") is not None
-        reason = f"{owner} {'names a url in place of' if has_url else 'has no'} data; export it with the data inside"
-        raise RecordError("missing-field", reason)
+        encoded = "" if url is None and size == 0 else binaries.get(url or "")
+    if encoded is None:
+        lacking = "has no data" if url is None else "names a url in place of data"
+        raise RecordError("missing-field", f"{owner} {lacking}; export it with the data inside")
     blob = from_base64(encoded, what=owner)
     if size is not None and size != len(blob):
         raise RecordError("text-mismatch", f"{owner} is {len(blob)} bytes, not as its size says; export it again")

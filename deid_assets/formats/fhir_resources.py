@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.fields import optional_string, parse_json
@@ -29,12 +29,14 @@ class Resource:
         element: Its JSON object.
         line: Of bulk export; ``None`` where the file is one JSON value.
         place: ``"entry 2: "`` in a ``Bundle``, to begin a reason with.
+        binaries: Base64 of the ``Binary`` resources of the same ``Bundle``, by the addresses that may name them.
     """
 
     type: str
     element: Element = field(repr=False)
     line: int | None
     place: str
+    binaries: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def id(self) -> str | None:
@@ -55,7 +57,7 @@ def resources(source: Source, options: ReadOptions) -> Iterator[Resource | Fault
             yield text
             continue
         try:
-            yield from _opened(source, parse_json(text), line, "", depth=0)
+            yield from _opened(source, parse_json(text), line, "", depth=0, binaries={})
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=line)
 
@@ -79,7 +81,9 @@ def _text(source: Source, blob: bytes) -> str | Fault:
         return source.fault("undecodable", f"byte {error.start} is not utf-8; convert the file")
 
 
-def _opened(source: Source, value: object, line: int | None, place: str, *, depth: int) -> Iterator[Resource | Fault]:
+def _opened(
+    source: Source, value: object, line: int | None, place: str, *, depth: int, binaries: Mapping[str, str]
+) -> Iterator[Resource | Fault]:
     resource = _resource(value, line, place)
     if resource.type == "OperationOutcome":
         if any(issue.get("severity") in ("error", "fatal") for issue in objects(resource.element, "issue")):
@@ -87,18 +91,29 @@ def _opened(source: Source, value: object, line: int | None, place: str, *, dept
             yield source.fault("malformed", reason, line=line)
         return
     if resource.type != "Bundle":
-        yield resource
+        yield replace(resource, binaries=binaries)
         return
     if depth >= _MAX_DEPTH:
         raise RecordError("malformed", f"{place}a Bundle lies more than {_MAX_DEPTH} Bundles deep; export it flat")
-    for number, entry in enumerate(objects(resource.element, "entry", place=place), start=1):
+    entries = objects(resource.element, "entry", place=place)
+    own = dict(pair for entry in entries for pair in _binaries(entry))
+    for number, entry in enumerate(entries, start=1):
         inner = f"{place}entry {number}: "
         if entry.get("resource") is None:  # an entry may be a response or a deletion only
             continue
         try:
-            yield from _opened(source, _named(entry), line, inner, depth=depth + 1)
+            yield from _opened(source, _named(entry), line, inner, depth=depth + 1, binaries=own)
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=line)
+
+
+def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
+    resource, url = entry.get("resource"), entry.get("fullUrl")
+    if isinstance(resource, dict) and resource.get("resourceType") == "Binary":
+        encoded = resource.get("data")
+        for address in (url, f"Binary/{resource.get('id')}"):
+            if isinstance(encoded, str) and isinstance(address, str):
+                yield address, encoded
 
 
 def _named(entry: Element) -> object:

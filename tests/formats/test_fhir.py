@@ -147,6 +147,19 @@ def test_a_fault_in_a_bundle_names_its_entry(tmp_path):
     )
 
 
+@pytest.mark.parametrize("url", ["urn:uuid:b-1", "Binary/7"])
+def test_a_binary_of_the_same_bundle_is_the_data_of_an_attachment(url, tmp_path):
+    binary = {"resourceType": "Binary", "id": "7", "contentType": "text/plain", "data": attachment("x")["data"]}
+    entries = [
+        {"resource": document({"contentType": "text/plain", "url": url, "size": 1})},
+        {"resource": document({"contentType": "text/plain", "url": f"{url}0"}, id="d2")},
+        {"fullUrl": "urn:uuid:b-1", "resource": binary},
+    ]
+    note, fault = read(tmp_path, {"resourceType": "Bundle", "entry": entries})
+    assert note.note.text == "x"
+    assert (fault.kind, fault.note_id) == ("missing-field", "d2")
+
+
 def test_bundles_in_bundles_without_end_are_refused(tmp_path):
     bundle = document(attachment("x"))
     for _ in range(20):
