@@ -5,5 +5,97 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-NATIONAL: Mapping[str, Callable[[Random], str]] = {}
+
+def nl_bsn(rng: Random) -> str:
+    """Return a Dutch BSN that begins with 9, a range not issued; weights 9 to 2 and -1, modulo 11 (Wet algemene bepalingen BSN, 2007)."""
+    while True:
+        body = "9" + "".join(rng.choice("0123456789") for _ in range(7))
+        check = sum(int(digit) * weight for digit, weight in zip(body, range(9, 1, -1), strict=True)) % 11
+        if check < 10:
+            return f"{body}{check}"
+
+
+def be_niss(rng: Random) -> str:
+    """Return a Belgian national number of someone born before 2000; 97 less the rest modulo 97 (KB 3 April 1984)."""
+    body = f"{rng.randint(30, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}{rng.randint(1, 997):03d}"
+    check = 97 - int(body) % 97
+    return f"{body[:2]}.{body[2:4]}.{body[4:6]}-{body[6:]}.{check:02d}"
+
+
+def nl_iban(rng: Random) -> str:
+    """Return a Dutch IBAN of a bank that does not exist (ISO 13616)."""
+    account = "".join(rng.choice("0123456789") for _ in range(10))
+    check = 98 - int("11102320" + account + "232100") % 97
+    return f"NL{check:02d} BANK {account[:4]} {account[4:8]} {account[8:]}"
+
+
+def be_iban(rng: Random) -> str:
+    """Return a Belgian IBAN; the account ends in its rest modulo 97 (ISO 13616)."""
+    body = "001" + "".join(rng.choice("0123456789") for _ in range(7))
+    account = f"{body}{int(body) % 97 or 97:02d}"
+    check = 98 - int(account + "111400") % 97
+    return f"BE{check:02d} {account[:4]} {account[4:8]} {account[8:]}"
+
+
+_IT_SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_IT_ODD = (
+    1,
+    0,
+    5,
+    7,
+    9,
+    13,
+    15,
+    17,
+    19,
+    21,
+    *(1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16),
+    10,
+    22,
+    25,
+    24,
+    23,
+)
+"""Values of signs in odd places of an Italian fiscal code, digits then letters (Decreto ministeriale 23 December 1976)."""
+
+
+def _it_letter(body: str) -> str:
+    """The control letter: values by table in odd places, plain in even ones, modulo 26."""
+    values = 0
+    for at, sign in enumerate(body):
+        place = _IT_SIGNS.index(sign)
+        values += (place if place < 10 else place - 10) if at % 2 else _IT_ODD[place]
+    return chr(ord("A") + values % 26)
+
+
+def it_codice_fiscale(rng: Random) -> str:
+    """Return an Italian fiscal code with its control letter (Decreto ministeriale 23 December 1976)."""
+    name = "".join(rng.choice("BCDFGLMNPRSTVZ") for _ in range(6))
+    day = rng.randint(1, 28) + rng.choice((0, 40))
+    town = rng.choice(("A271", "A662", "A944", "C351", "D612", "D969", "F205", "F839", "H501", "L219", "L736", "L781"))
+    body = f"{name}{rng.randint(20, 99):02d}{rng.choice('ABCDEHLMPRST')}{day:02d}{town}"
+    return body + _it_letter(body)
+
+
+def it_iban(rng: Random) -> str:
+    """Return an Italian IBAN of a bank that does not exist; the account has its control letter (ISO 13616, ABI)."""
+    account = "".join(rng.choice("0123456789") for _ in range(20))
+    bank = "99999" + account[:5] + "00" + account[5:15]
+    body = _it_letter(bank) + bank
+    check = 98 - int("".join(str(int(sign, 36)) for sign in body + "IT") + "00") % 97
+    return (
+        f"IT{check:02d} {body[:1]} {body[1:6]} {body[6:11]} {body[11:]}"
+        if rng.random() < 0.3
+        else f"IT{check:02d}{body}"
+    )
+
+
+NATIONAL: Mapping[str, Callable[[Random], str]] = {
+    "be_iban": be_iban,
+    "be_niss": be_niss,
+    "it_codice_fiscale": it_codice_fiscale,
+    "it_iban": it_iban,
+    "nl_bsn": nl_bsn,
+    "nl_iban": nl_iban,
+}
 """Generators a grammar may call as ``{valid NAME}``; names begin with the country, ``it_codice_fiscale``."""
