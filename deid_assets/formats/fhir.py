@@ -133,7 +133,7 @@ def _text(attachment: Element, binaries: Mapping[str, str], options: ReadOptions
 
 
 def _sha1(blob: bytes) -> bytes:
-    """As ``Attachment.hash`` is defined (FHIR R4, section 2.24.1.4)."""
+    """As ``Attachment.hash`` is defined (FHIR R4, data types)."""
     return hashlib.sha1(blob, usedforsecurity=False).digest()
 
 

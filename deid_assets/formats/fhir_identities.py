@@ -125,7 +125,7 @@ def _strings(element: Element, name: str) -> list[str]:
     found = element.get(name)
     if found is None:
         return []
-    # A null keeps the place of an extension (FHIR R4, section 2.6.2.2).
+    # A null keeps the place of an extension (FHIR R4, JSON format).
     if not isinstance(found, list) or not all(isinstance(value, str | None) for value in found):
         raise RecordError("malformed", f"{name} is no list of strings; export it again")
     return [value for value in found if value and not value.isspace()]

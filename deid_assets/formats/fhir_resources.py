@@ -14,7 +14,7 @@ from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, 
 
 Element = Mapping[str, object]
 FHIR_ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
-"""Of a resource (FHIR R4, section 2.24.0.1)."""
+"""Of a resource (FHIR R4, data type ``id``)."""
 _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
 _PATIENT = re.compile(r"(?:.*/)?Patient/([^/]+)(?:/_history/.*)?", re.DOTALL)
 _MAX_DEPTH = 8
@@ -117,7 +117,7 @@ def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
 
 
 def _named(entry: Element) -> object:
-    """The resource of an entry; where it has no id, its temporary name is one (FHIR R4, section 3.1.0.1.9)."""
+    """The resource of an entry; where it has no id, its temporary name is one (FHIR R4, ``Bundle.entry.fullUrl``)."""
     resource, url = entry["resource"], entry.get("fullUrl")
     if isinstance(resource, dict) and resource.get("id") is None and isinstance(url, str):
         return {**resource, "id": url.rsplit("/", 1)[-1].removeprefix("urn:uuid:")}

@@ -11,7 +11,7 @@ from deid_assets.formats.identities import Identity, Known, checked, number_kind
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 
-_ADMITTING = (7, 8, 9, 17, 52)
+_DOCTORS = (7, 8, 9, 17, 52)
 """Attending, referring, consulting, admitting and other doctors of PV1."""
 
 
@@ -84,7 +84,7 @@ def _relative(values: _Values) -> Iterator[tuple[str, str]]:
 
 
 def _visit(values: _Values) -> Iterator[tuple[str, str]]:
-    for number in _ADMITTING:
+    for number in _DOCTORS:
         for doctor in values(number):
             yield "staff", _whole(doctor[1:])
     for visit in values(19):

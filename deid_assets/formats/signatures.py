@@ -30,7 +30,7 @@ def head(path: Path) -> str:
 
 
 def is_fhir(path: Path) -> bool | None:
-    """Whether the first JSON value is a FHIR resource: an object with ``resourceType`` (FHIR R4, section 2.6.2).
+    """Whether the first JSON value is a FHIR resource: an object with ``resourceType`` (FHIR R4, JSON format).
 
     ``None`` for an object that is a note of JSON Lines as well, and for one too long to be seen whole.
     """
