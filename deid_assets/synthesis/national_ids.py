@@ -90,6 +90,35 @@ def it_iban(rng: Random) -> str:
     )
 
 
+def se_personnummer(rng: Random) -> str:
+    """Return a Swedish personnummer with its century and Luhn digit (Folkbokföringslag 1991:481, section 18)."""
+    body = f"{rng.randint(1925, 2012)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}{rng.randint(0, 999):03d}"
+    return f"{body[:8]}-{body[8:]}{_luhn(body[2:])}"
+
+
+def se_personnummer_short(rng: Random) -> str:
+    """Return a Swedish personnummer in ten digits."""
+    return se_personnummer(rng)[2:]
+
+
+def se_bankgiro(rng: Random) -> str:
+    """Return a Swedish bankgiro number, seven or eight digits, the last by Luhn (Bankgirot)."""
+    body = str(rng.randint(100_000, 9_999_999))
+    return f"{body[:-3]}-{body[-3:]}{_luhn(body)}"
+
+
+def _luhn(digits: str) -> int:
+    doubled = (int(digit) * 2 for digit in digits[::-2])
+    return -(sum(value - 9 if value > 9 else value for value in doubled) + sum(map(int, digits[-2::-2]))) % 10
+
+
+def fi_hetu(rng: Random) -> str:
+    """Return a Finnish personal identity code; control sign by modulo 31 (Decree 128/2010, section 2)."""
+    birth = f"{rng.randint(1, 28):02d}{rng.randint(1, 12):02d}{rng.randint(25, 99):02d}"
+    number = f"{rng.randint(2, 899):03d}"
+    return f"{birth}-{number}{'0123456789ABCDEFHJKLMNPRSTUVWXY'[int(birth + number) % 31]}"
+
+
 NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "be_iban": be_iban,
     "be_niss": be_niss,
@@ -97,5 +126,9 @@ NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "it_iban": it_iban,
     "nl_bsn": nl_bsn,
     "nl_iban": nl_iban,
+    "fi_hetu": fi_hetu,
+    "se_bankgiro": se_bankgiro,
+    "se_personnummer": se_personnummer,
+    "se_personnummer_short": se_personnummer_short,
 }
 """Generators a grammar may call as ``{valid NAME}``; names begin with the country, ``it_codice_fiscale``."""
