@@ -163,6 +163,14 @@ def test_lines_are_counted_over_messages(tmp_path):
     assert (first.note.note_id, second.line) == ("m1", 5)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_messages_are_found_wherever_a_read_ends(name, monkeypatch):
+    whole = list(read_notes(DATA / name))
+    for size in (1, 2, 3, 5, 16, 100):
+        monkeypatch.setattr("deid_assets.formats.hl7_messages._CHUNK_BYTES", size)
+        assert list(read_notes(DATA / name)) == whole
+
+
 def test_a_message_of_50_mib_is_a_fault_and_is_not_held(tmp_path):
     path = tmp_path / "n.hl7"
     with path.open("wb") as file:
