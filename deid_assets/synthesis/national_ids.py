@@ -119,7 +119,75 @@ def fi_hetu(rng: Random) -> str:
     return f"{birth}-{number}{'0123456789ABCDEFHJKLMNPRSTUVWXY'[int(birth + number) % 31]}"
 
 
+def _digits(rng: Random, count: int) -> str:
+    return "".join(rng.choice("0123456789") for _ in range(count))
+
+
+def _cross_sums(digits: str, weights: tuple[int, ...]) -> int:
+    """The digits of all products, added up."""
+    products = (str(int(digit) * weight) for digit, weight in zip(digits, weights, strict=True))
+    return sum(int(digit) for product in products for digit in product)
+
+
+def de_kvnr(rng: Random) -> str:
+    """Return a German health insurance number: a letter, eight digits, a check digit (GKV-Spitzenverband, section 290 SGB V)."""
+    letter, body = rng.choice("ABCDEFGHKLMNPRSTUVWXYZ"), _digits(rng, 8)
+    check = _cross_sums(f"{ord(letter) - 64:02d}{body}", (1, 2) * 5) % 10
+    return f"{letter}{body}{check}"
+
+
+def de_idnr(rng: Random) -> str:
+    """Return a German tax number of eleven digits: one of the first ten stands twice (section 139b AO, ISO 7064 MOD 11,10)."""
+    signs = rng.sample("0123456789", 9)
+    if signs[0] == "0":
+        signs[0], signs[1] = signs[1], signs[0]
+    body = "".join(signs) + rng.choice(signs[:7])
+    product = 10
+    for digit in body:
+        product = ((int(digit) + product) % 10 or 10) * 2 % 11
+    number = f"{body}{(11 - product) % 10}"
+    return f"{number[:2]} {number[2:5]} {number[5:8]} {number[8:]}" if rng.random() < 0.7 else number
+
+
+def de_lanr(rng: Random) -> str:
+    """Return a German physician's number: six digits, a check digit by weights 4 and 9, a specialty (KBV, section 293 SGB V)."""
+    body = str(rng.randint(100_000, 999_999))
+    total = sum(int(digit) * weight for digit, weight in zip(body, (4, 9) * 3, strict=True))
+    return f"{body}{-total % 10}{rng.randint(1, 68):02d}"
+
+
+def de_iban(rng: Random) -> str:
+    """Return a German IBAN of a bank code that is not given out (ISO 13616)."""
+    body = "99999999" + _digits(rng, 10)
+    check = 98 - int(body + "131400") % 97
+    return f"DE{check:02d} {body[:4]} {body[4:8]} {body[8:12]} {body[12:16]} {body[16:]}"
+
+
+def at_svnr(rng: Random) -> str:
+    """Return an Austrian insurance number: three digits, a check digit modulo 11, the birthday (section 30c ASVG)."""
+    birth = f"{rng.randint(1, 28):02d}{rng.randint(1, 12):02d}{rng.randint(25, 99):02d}"
+    while True:
+        serial = str(rng.randint(100, 999))
+        weights = (3, 7, 9, 5, 8, 4, 2, 1, 6)
+        check = sum(int(digit) * weight for digit, weight in zip(serial + birth, weights, strict=True)) % 11
+        if check < 10:
+            return f"{serial}{check} {birth}" if rng.random() < 0.7 else f"{serial}{check}{birth}"
+
+
+def ch_ahv(rng: Random) -> str:
+    """Return a Swiss AHV number with the check digit of EAN-13 (AHVV, article 134bis)."""
+    body = "756" + _digits(rng, 9)
+    check = -sum(int(digit) * (1, 3)[at % 2] for at, digit in enumerate(body)) % 10
+    return f"756.{body[3:7]}.{body[7:11]}.{body[11]}{check}"
+
+
 NATIONAL: Mapping[str, Callable[[Random], str]] = {
+    "at_svnr": at_svnr,
+    "ch_ahv": ch_ahv,
+    "de_iban": de_iban,
+    "de_idnr": de_idnr,
+    "de_kvnr": de_kvnr,
+    "de_lanr": de_lanr,
     "be_iban": be_iban,
     "be_niss": be_niss,
     "it_codice_fiscale": it_codice_fiscale,
