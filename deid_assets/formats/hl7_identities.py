@@ -14,6 +14,8 @@ from deid_assets.formats.source import Source
 _DOCTORS = (7, 8, 9, 17, 52)
 """Attending, referring, consulting, admitting and other doctors of PV1."""
 
+_COMPONENTS = 12
+
 
 def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Fault]:
     """Yield what each message knows, and a fault for what cannot be read of it."""
@@ -26,18 +28,18 @@ def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Faul
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The fields of a segment as lists of components, one list per repetition."""
+    """The fields of a segment: twelve components per repetition."""
 
     message: Message
     segment: Segment = field(repr=False)
 
-    def __call__(self, number: int) -> list[tuple[str, ...]]:
-        value = self.segment.field(number)
-        count = value.count(self.message.marks.repetitions) + 1 if value else 0
-        return [
-            tuple(self.message.component(value, place, repetition=repetition).strip() for place in range(1, 13))
-            for repetition in range(count)
-        ]
+    def __call__(self, number: int) -> Iterator[tuple[str, ...]]:
+        marks, value = self.message.marks, self.segment.field(number)
+        for repetition in value.split(marks.repetitions):
+            components = repetition.split(marks.components, _COMPONENTS)[:_COMPONENTS]
+            if any(components):
+                decoded = [self.message.subcomponent(component).strip() for component in components]
+                yield (*decoded, *[""] * (_COMPONENTS - len(decoded)))
 
 
 def _known(message: Message) -> Iterator[Known]:

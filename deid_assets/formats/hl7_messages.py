@@ -27,16 +27,15 @@ _HEADER = re.compile(rb"(?:\A|[\r\n])[FB]HS[^\w ]")
 _TRAILER = re.compile(rb"[\r\n][FB]TS(?:[^\w ]|\Z)")
 _BATCH = ("FHS", "BHS", "BTS", "FTS")
 _CHARSETS = {
-    "ASCII": "ascii",
     **{f"8859/{part}": f"iso8859-{part}" for part in (*range(1, 10), 15)},
     "UNICODE": "utf-8",
     "UNICODE UTF-8": "utf-8",
-    "ISO IR6": "ascii",
     "GB 18030-2000": "gb18030",
     "KS X 1001": "euc_kr",
     "BIG-5": "big5",
 }
 """Table 0211; other names are those of Python."""
+_ASCII = frozenset({"", "ASCII", "ISO IR6"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,14 @@ class Message:
     charset: str
     segments: tuple[Segment, ...] = field(repr=False)
 
-    def component(self, value: str, number: int, *, repetition: int = 0) -> str:
-        """Return a component, from 1, of a repetition of a field; decoded, empty where there is none."""
-        repetitions = value.split(self.marks.repetitions)
-        components = repetitions[repetition].split(self.marks.components) if repetition < len(repetitions) else []
-        first = components[number - 1].split(self.marks.subcomponents)[0] if number <= len(components) else ""
+    def component(self, value: str, number: int) -> str:
+        """Return a component, from 1, of the first repetition of a field; decoded, empty where there is none."""
+        components = value.split(self.marks.repetitions, 1)[0].split(self.marks.components, number)
+        return self.subcomponent(components[number - 1]) if number <= len(components) else ""
+
+    def subcomponent(self, component: str) -> str:
+        """Return the first part of a component, decoded; the null value is empty."""
+        first = component.split(self.marks.subcomponents, 1)[0]
         return "" if first == '""' else self.decode(first)
 
     def decode(self, value: str) -> str:
@@ -135,7 +137,7 @@ def _sequence(escape: str) -> re.Pattern[str]:
 def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
     """Yield every message, or why it is not read. Segments of files and batches, and MLLP frames, are no content.
 
-    ``options.encoding`` is that of messages that declare no character set.
+    ``options.encoding`` is that of messages that declare none, or ASCII: what lies beyond ASCII is in some other.
     """
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     line, opened, closed, is_first = 1, 0, 0, True
@@ -198,7 +200,7 @@ def _message(blob: bytes, line: int, options: ReadOptions) -> Message | None:
         header[17].split(marks.repetitions.encode())[0] if len(header) > 17 else b""
     )  # MSH-18, as MSH-1 is a mark
     name = declared.decode("ascii", errors="replace").strip()
-    charset = _CHARSETS.get(name.upper(), name or options.encoding)
+    charset = options.encoding if name.upper() in _ASCII else _CHARSETS.get(name.upper(), name)
     text = to_text(blob, charset, what="the message")
     if not text.startswith(f"MSH{marks.fields}"):
         raise RecordError("undecodable", "the character set of MSH-18 is not that of the message; export it as UTF-8")

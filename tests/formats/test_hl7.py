@@ -103,6 +103,15 @@ def test_the_character_set_is_that_of_the_header(charset, codec, tmp_path):
     assert found.note.text == "Señora"
 
 
+@pytest.mark.parametrize("charset", ["", "ASCII"])
+def test_what_no_header_declares_is_in_the_encoding_that_is_named(charset, tmp_path):
+    content = message(obx("Señora"), charset=charset).encode("cp1252")
+    (found,) = read(tmp_path, content, encoding="cp1252")
+    assert found.note.text == "Señora"
+    (fault,) = read(tmp_path, content)
+    assert fault.kind == "undecodable"
+
+
 def test_numbers_and_other_types_of_messages_are_no_notes(tmp_path):
     found = read(
         tmp_path,
@@ -287,6 +296,12 @@ def test_what_cannot_be_read_of_a_patient_is_a_fault_and_the_rest_is_known(pid, 
     (fault,) = (entry for entry in found if isinstance(entry, Fault))
     assert SECRET not in fault.message
     assert [entry for entry in found if entry is not fault] == known
+
+
+def test_a_field_of_a_million_repetitions_takes_no_longer_than_its_length(tmp_path):
+    path = tmp_path / "n.hl7"
+    path.write_text(f"MSH|^~\\&|A|||||||m1\rPID|1||p1||{'~' * 1_000_000}Qua\r")
+    assert [entry.value for entry in read_identities(path)] == ["Qua", "Qua", "p1"]
 
 
 @st.composite
