@@ -64,7 +64,7 @@ def test_annotations_of_i2b2_withhold_no_note(deid):
     assert found_by(deid, path) == (0, ["Seen by [NAME]."])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [name for name, known in FORMATS.items() if known.writer_module is not None])
 def test_redacted_notes_are_written_in_every_format(deid, notes, name):
     known = FORMATS[name]
     out = Path("redacted" if known.is_folder else f"redacted{known.suffixes[0]}")

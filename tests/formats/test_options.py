@@ -71,12 +71,12 @@ def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once
         read_notes(tmp_path / "none.jsonl")
     (tmp_path / "a.xml").touch()
     with pytest.raises(InputError, match="choose one of brat, cda, conll, csv"):
-        read_notes(tmp_path, format="docx")
+        read_notes(tmp_path, format="odt")
     (tmp_path / "a.csv").touch()
     with pytest.raises(InputError, match="csv or i2b2; name one of brat, cda, conll, csv"):
         detect_format(tmp_path)
     with pytest.raises(InputError, match="is none that is known"):
-        detect_format(tmp_path / "a.docx")
+        detect_format(tmp_path / "a.odt")
 
 
 def test_further_fields_are_kept_as_meta_only_when_named(tmp_path):
