@@ -196,9 +196,7 @@ def _message(blob: bytes, line: int, options: ReadOptions) -> Message | None:
         raise RecordError("malformed", "text stands before the first MSH segment; export HL7 v2 messages")
     marks = _marks(blob)
     header = _BREAK.split(blob, maxsplit=1)[0].split(marks.fields.encode())
-    declared = (
-        header[17].split(marks.repetitions.encode())[0] if len(header) > 17 else b""
-    )  # MSH-18, as MSH-1 is a mark
+    declared = b"".join(header[17:18]).split(marks.repetitions.encode())[0]  # MSH-18, as MSH-1 parts the fields
     name = declared.decode("ascii", errors="replace").strip()
     charset = options.encoding if name.upper() in _ASCII else _CHARSETS.get(name.upper(), name)
     text = to_text(blob, charset, what="the message")
@@ -231,14 +229,11 @@ def _segments(text: str, marks: Marks, line: int) -> Iterator[Segment]:
 
     A line feed alone, in a message with carriage returns, belongs to its field.
     """
-    mark = "\r" if "\r" in text else "\n"
-    for row in text.split(mark):
+    for row in text.split("\r" if "\r" in text else "\n"):
         content = row.removeprefix("\n")
-        starts = [content, *content.split("\n")[1:]]
-        is_segment = bool(_SEGMENT.fullmatch(content.split(marks.fields)[0]))
-        is_mixed = any(
-            _SEGMENT.fullmatch(start.split(marks.fields)[0]) for start in starts[1:] if marks.fields in start
-        )
+        is_segment = bool(_SEGMENT.fullmatch(content.split(marks.fields, 1)[0]))
+        inner = (start.partition(marks.fields) for start in content.split("\n")[1:])
+        is_mixed = any(mark and _SEGMENT.fullmatch(name) for name, mark, _ in inner)
         if content.strip(" \n") and (not is_segment or is_mixed):
             reason = "a line of the message is no segment; end segments, and nothing else, with a carriage return"
             raise RecordError("malformed", reason)

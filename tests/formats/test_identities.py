@@ -1,11 +1,14 @@
 """Known identities: read from tables and structured records, without a value in any message."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
-from deid_assets.formats import Fault
+from deid_assets.formats import Fault, ReadOptions
 from deid_assets.formats.identities import KINDS, Identity, read_identities
 
 HEADER = "patient_id,kind,value\n"
@@ -69,3 +72,28 @@ def test_a_format_without_identities_is_refused(tmp_path):
         read_identities(tmp_path / "n.txt")
     with pytest.raises(InputError, match="does not exist"):
         read_identities(tmp_path / "none.csv")
+
+
+def test_the_delimiter_and_the_encoding_are_those_that_are_named(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_bytes("patient_id;kind;value\np1;name;Señor, Qua\n".encode("cp1252"))
+    found = list(read_identities(path, options=ReadOptions(delimiter=";", encoding="cp1252")))
+    assert found == [Identity("p1", "name", "Señor, Qua")]
+    (fault,) = read_identities(path)
+    assert isinstance(fault, Fault)
+
+
+pieces = st.sampled_from(
+    ["p1", "name", "birth_date", "1961", "Zyxwick", ",", '"', '""', "\n", "\r\n", "\r", "\0", " ", "\ufeff"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(pieces, max_size=30).map(lambda parts: (HEADER + "".join(parts)).encode()) | st.binary(max_size=60))
+def test_no_bytes_make_the_reader_raise_and_no_fault_shows_a_value(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "known.csv")
+        path.write_bytes(content)
+        found = list(read_identities(path))
+    assert found
+    assert not [entry for entry in found if isinstance(entry, Fault) and "Zyxwick" in entry.message]
