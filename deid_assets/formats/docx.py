@@ -31,6 +31,8 @@ from deid_assets.formats.unpacking import ArchiveError, Budget
 
 _MAX_XML_BYTES = 1 << 26
 """Of all XML of one document, unpacked; a page of text is about 20 kB of it."""
+_MAX_TAGS = 4_000_000
+"""Of one document; a page of text has about 1,000, and each takes about 60 bytes of memory."""
 _ORDER = ("hdr", "document", "ftr", "footnotes", "endnotes", "comments", "glossaryDocument")
 _WITHOUT_TEXT = frozenset(
     [
@@ -87,6 +89,7 @@ class _Parts:
     roots: dict[str, Element] = field(default_factory=dict)
     pictures: int = 0
     attachments: int = 0
+    tags: int = 0
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
@@ -128,7 +131,7 @@ def _parts(path: Path, options: ReadOptions) -> _Parts:
             names.add(info.filename)
             suffix = "." + info.filename.lower().rpartition(".")[2]
             if suffix in (".xml", ".rels", ".vml"):
-                parts.roots[info.filename] = _parsed(archive, info, budget)
+                parts.roots[info.filename] = _parsed(archive, info, budget, parts)
             elif suffix in _PICTURES:
                 parts.pictures += 1
             elif suffix not in _FONTS and not info.is_dir() and "printerSettings" not in info.filename:
@@ -136,7 +139,7 @@ def _parts(path: Path, options: ReadOptions) -> _Parts:
     return parts
 
 
-def _parsed(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Element:
+def _parsed(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, parts: _Parts) -> Element:
     if info.flag_bits & _ENCRYPTED:
         raise RecordError("encrypted", "is encrypted; save it without a password")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -144,15 +147,26 @@ def _parsed(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> 
     try:
         budget.check_ratio(info.file_size, info.compress_size)
         budget.count(info.file_size, 0)  # the library reads no more than this
-        root: Element = fromstring(archive.read(info), forbid_dtd=True)
+        blob = archive.read(info)
+        parts.tags += blob.count(b"<")
+        if parts.tags > _MAX_TAGS:
+            raise _too_large()
+        root: Element = fromstring(blob, forbid_dtd=True)
     except ArchiveError:
-        reason = f"has more than {_MAX_XML_BYTES} bytes of XML, or packed too well to be text; convert it by hand"
-        raise RecordError("too-large", reason) from None
+        raise _too_large() from None
     except DefusedXmlException:
         raise RecordError("unsafe-xml", "declares a document type or an entity; save it again") from None
     except ParseError:
         raise RecordError("malformed", "has a part that is not well-formed XML; save it again") from None
     return root
+
+
+def _too_large() -> RecordError:
+    reason = (
+        f"has more than {_MAX_XML_BYTES} bytes or {_MAX_TAGS} tags of XML, or is packed too well to be text; "
+        "convert it by hand"
+    )
+    return RecordError("too-large", reason)
 
 
 def _text(parts: _Parts) -> str:

@@ -24,6 +24,8 @@ _NOT_FOR_TEXT = frozenset(
 _MAX_HEADER_CHARS = 1 << 18
 _MAX_PARAMETER_CHARS = 1 << 13
 """Of Content-Type and its like: their parsing takes quadratic time."""
+_MAX_WORK = 200_000_000
+"""Lines times boundaries, as each line is held against each of them: about a minute."""
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _IS_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:")
 
@@ -48,6 +50,8 @@ def parsed(blob: bytes) -> Message:
         RecordError: They do not begin as one.
     """
     plain = blob.removeprefix(b"\xef\xbb\xbf")
+    if plain.count(b"\n") * (1 + plain.lower().count(b"boundary")) > _MAX_WORK:
+        raise RecordError("too-large", "has too many lines for the number of its parts; save its parts apart")
     if not _IS_HEADER.match(plain):
         raise RecordError("malformed", "does not begin with a header, so it is no mail; save it again as .eml")
     try:

@@ -20,6 +20,8 @@ _WITHOUT_TEXT = frozenset({"script", "style"})
 _PREFORMATTED = frozenset({"pre", "textarea"})
 _HIDDEN = ("alt", "title", "placeholder", "value")
 _ADDRESSES = ("mailto:", "tel:", "sms:")
+_MAX_TAGS = 1_000_000
+"""Of one page; that many take about 5 s."""
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
@@ -92,11 +94,16 @@ def text_of_html(html: str) -> str:
 
     What attributes hide comes last, one line each: descriptions, titles and values of fields, and the targets of links
     that are an address or a number. Scripts, styles and comments are left out.
+
+    Raises:
+        RecordError: It cannot be read, or has too many tags.
     """
     from lxml import etree  # type: ignore[import-untyped]  # noqa: PLC0415 - no stubs; loaded when a mail has HTML
 
     if not html.strip():
         return ""
+    if html.count("<") > _MAX_TAGS:
+        raise RecordError("too-large", f"has more than {_MAX_TAGS} tags of HTML; save it again as text")
     parser = etree.HTMLParser(target=_Page(), no_network=True, huge_tree=True, encoding="utf-8")
     try:
         return str(etree.fromstring(html.encode(), parser))

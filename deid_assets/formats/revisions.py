@@ -26,9 +26,10 @@ def versions(runs: Runs) -> list[str]:
 
 
 def hidden_lines(hidden: Iterable[str], shown: str) -> list[str]:
-    """Return what is hidden in a document, one line each and once, as far as the text that is shown lacks it."""
+    """Return what is hidden in a document, one line each and once, but for what is a line of the text that is shown."""
     lines = dict.fromkeys(" ".join(text.split()) for text in hidden)
-    return [line for line in lines if line and line not in shown]
+    seen = {" ".join(line.split()) for line in shown.splitlines()}
+    return [line for line in lines if line and line not in seen]
 
 
 def attachment_faults(source: Source, count: int, options: ReadOptions) -> Iterator[Fault]:

@@ -27,6 +27,8 @@ from deid_assets.formats.rtf_words import (
 )
 
 _MAX_DEPTH = 2000
+_MAX_TOKENS = 20_000_000
+"""Of one document: about half a minute; a page of text has about 1,000."""
 
 
 @dataclass(slots=True)
@@ -113,7 +115,9 @@ class RtfText:
             "sign": self._sign,
             "text": self._bytes_of,
         }
-        for token in tokens(blob):
+        for number, token in enumerate(tokens(blob)):
+            if number > _MAX_TOKENS:
+                raise RecordError("too-large", f"has more than {_MAX_TOKENS} control words; convert it by hand")
             if token.kind == "bad":
                 raise RecordError("malformed", "ends in a control word or in binary content; export it again")
             if self._is_done and not (token.kind == "text" and not token.content.strip(b" \t\0\x1a")):

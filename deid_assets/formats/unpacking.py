@@ -14,6 +14,8 @@ from deid_assets.formats.options import Archives
 _FREE_BYTES = 1 << 20
 """Unpacked without regard to the ratio: short members of blanks pack better than any text."""
 CHUNK_BYTES = 1 << 20
+_MAX_STEPS = 100
+"""Of a name: folders are made and removed by recursion."""
 
 Refuse = Callable[[str, str, str], None]
 """Told the member's name, empty for the archive itself, the kind of fault and the reason."""
@@ -158,6 +160,8 @@ def _check_room(error: BaseException) -> None:
 def _unsafe(name: str) -> str:
     """Why a name is refused, or nothing."""
     steps = PurePosixPath(name).parts
+    if len(steps) > _MAX_STEPS:
+        return f"lies in more than {_MAX_STEPS} folders; make the archive again with fewer"
     if not steps or name.startswith("/") or ".." in steps or "\\" in name or ":" in steps[0]:
         return "has a name that leads out of the archive; make the archive again with relative names"
     if "\0" in name or any(0xD800 <= ord(char) <= 0xDFFF for char in name):

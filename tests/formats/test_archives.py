@@ -119,7 +119,7 @@ def test_notes_and_their_annotations_are_paired_in_an_archive(tmp_path):
     assert (len(first.spans), second.spans, fault.file) == (1, None, "n.tgz!/c.ann")
 
 
-UNSAFE = ["/a.txt", "../a.txt", "sub/../../a.txt", "C:/a.txt", "..\\a.txt", "sub\\a.txt", "//server/a.txt"]
+UNSAFE = ["a/" * 1500 + "a.txt", "/a.txt", "../a.txt", "sub/../../a.txt", "C:/a.txt", "..\\a.txt", "sub\\a.txt", "//server/a.txt"]
 
 
 @pytest.mark.parametrize("unsafe", UNSAFE)

@@ -175,6 +175,7 @@ BROKEN = [
     ("deep cells", document("<w:tr>" + "<w:x>" * 5000 + "</w:x>" * 5000 + "</w:tr>"), "malformed"),
     ("no text", document(""), "empty-file"),
     ("scan", document(p() + p(), word__media__image1__png=b"") or b"", "no-text-layer"),
+    ("more tags than text", document("<w:p/>" * 1_000_000 + "<w:p></w:p>" * 1_600_000), "too-large"),
     ("bomb", document(" " * (80 << 20)), "too-large"),
 ]
 

@@ -177,6 +177,8 @@ BROKEN = [
     ("long header", f"Subject: {CANARY * 50_000}\n\ny", "too-large"),
     ("long parameter", f"Content-Type: text/plain; x={CANARY * 5000}\n\ny", "malformed"),
     ("a line that is no header", f"Subject: x\n{CANARY}\n\ny", "malformed"),
+    ("many lines for many parts", mixed(*[f"boundary\n{PLAIN}x"] * 1000) + "\n" * 200_000, "too-large"),
+    ("many tags", HTML + "<b>" * 1_000_001, "too-large"),
     ("deep", "".join(f"Content-Type: multipart/mixed; boundary=B{n}\n\n--B{n}\n" for n in range(2000)), "malformed"),
 ]
 

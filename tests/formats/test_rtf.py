@@ -179,3 +179,9 @@ def test_damaged_documents_give_notes_or_faults(start, cut, added, head, is_muta
         for entry in found:
             assert isinstance(entry, Annotated | Fault | str)
             assert not isinstance(entry, Fault) or (entry.message.isprintable() and "Okafor" not in entry.message)
+
+
+def test_a_document_of_many_control_words_ends_with_a_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr("deid_assets.formats.rtf_text._MAX_TOKENS", 100)
+    (fault,) = read(r"{\rtf1 " + r"\b " * 101 + "}", tmp_path)
+    assert fault.kind == "too-large"
