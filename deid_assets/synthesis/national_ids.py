@@ -181,6 +181,31 @@ def ch_ahv(rng: Random) -> str:
     return f"756.{body[3:7]}.{body[7:11]}.{body[11]}{check}"
 
 
+def fr_nir(rng: Random) -> str:
+    """Return a French social security number with its key, 97 less the rest modulo 97 (decree 46-1432 of 14 June 1946)."""
+    body = f"{rng.randint(1, 2)}{rng.randint(25, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 95):02d}"
+    body = body[:5] + ("21" if body[5:] == "20" else body[5:]) + f"{rng.randint(1, 699):03d}{rng.randint(1, 499):03d}"
+    key = f"{97 - int(body) % 97:02d}"
+    spaced = f"{body[0]} {body[1:3]} {body[3:5]} {body[5:7]} {body[7:10]} {body[10:]} {key}"
+    return spaced if rng.random() < 0.6 else body + key
+
+
+def fr_rpps(rng: Random) -> str:
+    """Return a French professional's number, RPPS: eleven digits that begin with 10, the last by Luhn (ANS)."""
+    body = "10" + _digits(rng, 8)
+    return f"{body}{_luhn(body)}"
+
+
+def fr_iban(rng: Random) -> str:
+    """Return a French IBAN of a bank that does not exist; its account has the key of the RIB (ISO 13616, CFONB)."""
+    body = f"99999{_digits(rng, 5)}{_digits(rng, 11)}"
+    bank, branch, account = int(body[:5]), int(body[5:10]), int(body[10:])
+    bban = f"{body}{97 - (89 * bank + 15 * branch + 3 * account) % 97:02d}"
+    check = 98 - int(bban + "152700") % 97
+    iban = f"FR{check:02d}{bban}"
+    return " ".join(iban[start : start + 4] for start in range(0, len(iban), 4))
+
+
 NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "at_svnr": at_svnr,
     "ch_ahv": ch_ahv,
@@ -189,6 +214,9 @@ NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "de_kvnr": de_kvnr,
     "de_lanr": de_lanr,
     "be_iban": be_iban,
+    "fr_iban": fr_iban,
+    "fr_nir": fr_nir,
+    "fr_rpps": fr_rpps,
     "be_niss": be_niss,
     "it_codice_fiscale": it_codice_fiscale,
     "it_iban": it_iban,
