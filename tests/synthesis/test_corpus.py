@@ -177,7 +177,7 @@ def test_layout_varies(corpus):
 
 
 def test_an_unknown_language_kind_or_count_is_refused():
-    with pytest.raises(ConfigError, match="choose one of en, es"):
+    with pytest.raises(ConfigError, match="no grammar for language 'xx'; choose one of de, en"):
         make_corpus(lang="xx", notes=1, seed=1)
     with pytest.raises(InputError, match="poem; choose of emergency"):
         make_corpus(lang="en", notes=1, seed=1, kinds=["poem"])

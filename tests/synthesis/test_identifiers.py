@@ -38,7 +38,47 @@ def _vin(number):
     return len(number) == 17 and number[8] == ("X" if rest == 10 else str(rest))
 
 
-JUDGES = {
+def _stdnum(module):
+    return import_module(f"stdnum.{module}").is_valid
+
+
+def _kvnr(number):
+    from deid_rules.checks import check_named
+
+    return check_named("de_kvnr")(number)
+
+
+def _lanr(number):
+    digits = [int(sign) for sign in number if sign.isdigit()]
+    return len(digits) >= 7 and -sum(d * w for d, w in zip(digits[:6], (4, 9) * 3, strict=True)) % 10 == digits[6]
+
+
+def _luhn(number):
+    return luhn.is_valid("".join(filter(str.isdigit, number)))
+
+
+NATIONAL_JUDGES = {
+    "at_svnr": _stdnum("at.vnr"),
+    "be_iban": iban.is_valid,
+    "be_niss": _stdnum("be.nn"),
+    "ch_ahv": _stdnum("ch.ssn"),
+    "de_iban": iban.is_valid,
+    "de_idnr": _stdnum("de.idnr"),
+    "de_kvnr": _kvnr,
+    "de_lanr": _lanr,
+    "fi_hetu": _stdnum("fi.hetu"),
+    "fr_iban": iban.is_valid,
+    "fr_nir": _stdnum("fr.nir"),
+    "fr_rpps": _luhn,
+    "it_codice_fiscale": _stdnum("it.codicefiscale"),
+    "it_iban": iban.is_valid,
+    "nl_bsn": _stdnum("nl.bsn"),
+    "nl_iban": iban.is_valid,
+    "se_bankgiro": _luhn,
+    "se_personnummer": _stdnum("se.personnummer"),
+    "se_personnummer_short": _stdnum("se.personnummer"),
+}
+JUDGES = NATIONAL_JUDGES | {
     "ssn": ssn.is_valid,
     "npi": _npi,
     "dea": _dea,
