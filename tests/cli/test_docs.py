@@ -80,6 +80,17 @@ def test_the_examples_of_gazetteers_run(tmp_path):
     assert (tmp_path / "words.gaz").exists()
 
 
+def test_the_examples_of_notes_run(tmp_path):
+    page = DOCS / "notes.md"
+    (printed,) = re.findall(r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+    done = run("\n".join(blocks(page)), tmp_path)
+
+    assert done.stdout.startswith(printed)
+    assert "7,Seen by Dr. [NAME]." in done.stdout
+    assert "Seen by Dr. [NAME]." in (tmp_path / "ward-redacted" / "3" / "0001.txt").read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set")
 def test_the_scores_of_the_corpora_are_printed(tmp_path):
