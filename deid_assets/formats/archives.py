@@ -24,7 +24,18 @@ SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip", ".gz")
 """Of the archives that are read; the first that fits counts."""
 _ENCRYPTED = 0x1
 """General purpose bit 0 (PKWARE APPNOTE 6.3.10, 4.4.4)."""
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, ValueError, RuntimeError, struct.error)
+_DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    LookupError,
+    OverflowError,
+)
+"""What the libraries raise for damaged archives, in their own words or not."""
 _HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -103,7 +114,7 @@ def _zip_place(info: zipfile.ZipInfo, times: Counter[str], target: Target) -> Pa
     if stat.S_ISLNK(mode):
         target.refuse(name, "unsafe-path", "is a link; make the archive again with the file itself")
         return None
-    if info.is_dir():
+    if name.endswith("/"):
         return None
     path = target.place(name)
     if path is None:

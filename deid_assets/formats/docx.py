@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -100,7 +101,16 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        LookupError,
+        OverflowError,
+    ):
         yield _no_docx(source)
         return
     if not text.strip() and (parts.pictures or not text):

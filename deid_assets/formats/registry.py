@@ -31,7 +31,7 @@ def detect_format(path: Path) -> str:
     and counts as the folder that it holds.
 
     Raises:
-        InputError: Nothing known is there, or several formats are.
+        InputError: Nothing known is there, several formats are, or an archive cannot be opened.
     """
     by_suffix: dict[str, int] = {}
     found: set[str] = set()
@@ -44,7 +44,15 @@ def detect_format(path: Path) -> str:
         found.discard("txt")
     if ".ann" not in by_suffix:
         found -= {"brat"}
+    if not found and suffix_of(path.name):
+        _check_archive(path)
     return _only(found, path)
+
+
+def _check_archive(path: Path) -> None:
+    for fault in files(path, ()):
+        if isinstance(fault, Fault):
+            raise InputError(fault.message)
 
 
 def _seen(path: Path) -> Iterator[Path]:

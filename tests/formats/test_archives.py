@@ -119,7 +119,16 @@ def test_notes_and_their_annotations_are_paired_in_an_archive(tmp_path):
     assert (len(first.spans), second.spans, fault.file) == (1, None, "n.tgz!/c.ann")
 
 
-UNSAFE = ["a/" * 1500 + "a.txt", "/a.txt", "../a.txt", "sub/../../a.txt", "C:/a.txt", "..\\a.txt", "sub\\a.txt", "//server/a.txt"]
+UNSAFE = [
+    "a/" * 1500 + "a.txt",
+    "/a.txt",
+    "../a.txt",
+    "sub/../../a.txt",
+    "C:/a.txt",
+    "..\\a.txt",
+    "sub\\a.txt",
+    "//server/a.txt",
+]
 
 
 @pytest.mark.parametrize("unsafe", UNSAFE)
@@ -287,6 +296,19 @@ def test_a_header_that_claims_gigabytes_is_not_read_into_memory(type_flag, tmp_p
     assert summary(tmp_path / "n.tar") == [("n.tar", "malformed")]
 
 
+def test_a_header_with_a_number_that_the_library_cannot_take_is_a_fault(tmp_path):
+    record = b"99999999999999999999 path=b.txt\n"
+    member = tarfile.TarInfo("a.txt")
+    member.type = tarfile.XHDTYPE
+    (tmp_path / "n.tar").write_bytes(tarred([(member, record), ("b.txt", b"y")]))
+    assert summary(tmp_path / "n.tar") == [("n.tar", "malformed")]
+
+
+def test_a_member_without_a_name_is_refused(tmp_path):
+    (tmp_path / "n.zip").write_bytes(zipped([("a.txt", b"x"), ("b.txt", b"y")]).replace(b"b.txt", b"\0.txt"))
+    assert summary(tmp_path / "n.zip") == ["a", ("n.zip!/\\x00.txt", "unsafe-path")]
+
+
 def test_a_wrong_checksum_of_gzip_withholds_every_member(tmp_path):
     blob = bytearray(tarred([("a.txt", b"x"), ("b.txt", b"y")], "w:gz"))
     blob[-6] ^= 1
@@ -300,6 +322,12 @@ def test_a_wrong_checksum_of_zip_withholds_its_member(tmp_path):
     blob[blob.index(b"PK\x01\x02") + 16] ^= 1
     (tmp_path / "n.zip").write_bytes(blob)
     assert summary(tmp_path / "n.zip") == ["b", ("n.zip!/a.txt", "malformed")]
+
+
+def test_an_archive_that_cannot_be_opened_says_so_when_its_format_is_asked_for(tmp_path):
+    (tmp_path / "n.zip").write_bytes(b"no archive")
+    with pytest.raises(InputError, match=r"n.zip: is cut short, damaged or no zip"):
+        detect_format(tmp_path / "n.zip")
 
 
 def test_a_link_to_an_archive_outside_is_not_followed(tmp_path):

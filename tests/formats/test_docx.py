@@ -166,6 +166,7 @@ BROKEN = [
     ("old Word or encrypted", b"\xd0\xcf\x11\xe0" + bytes(600), "encrypted"),
     ("no body", document("").replace(b"word/document.xml", b"word/nothing.txt0"), "malformed"),
     ("two bodies", document(p(r(CANARY)), word__b_xml=part("document", p(r("x")))), "malformed"),
+    ("an unknown encoding", document("", word__x_xml="<?xml version='1.0' encoding='klingon'?><x/>"), "malformed"),
     ("no XML", document(f"<w:p>{CANARY}"), "malformed"),
     ("document type", document("", word__x_xml=f"<!DOCTYPE x [<!ENTITY e '{CANARY}'>]><x>&e;</x>"), "unsafe-xml"),
     ("inserted document", document(p(r(CANARY)) + '<w:altChunk r:id="r1"/>'), "malformed"),
