@@ -390,3 +390,34 @@ def test_damaged_archives_give_notes_or_faults(name, temporary):
         assert not list(temporary.iterdir())
 
     reads()
+
+
+STEPS = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="/\\:."), min_size=1, max_size=8
+)
+TREES = st.dictionaries(st.lists(STEPS, min_size=1, max_size=3).map(tuple), st.text(max_size=20), max_size=5)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_an_archive_reads_as_the_folder_that_was_packed(name):
+    @settings(FAST, max_examples=30)
+    @given(tree=TREES)
+    def reads(tree):
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent, "folder")
+            members = []
+            for steps, text in tree.items():
+                path = folder.joinpath(*steps[:-1], f"{steps[-1]}.txt")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode())
+                members.append((path.relative_to(folder).as_posix(), text.encode()))
+            folder.mkdir(exist_ok=True)
+            Path(parent, name).write_bytes(PACKED[name](members))
+            expected = list(read_notes(folder, format="txt"))
+            found = list(read_notes(Path(parent, name), format="txt"))
+        assert [entry for entry in found if isinstance(entry, Annotated)] == [
+            entry for entry in expected if isinstance(entry, Annotated)
+        ]
+        assert len(found) == len(expected)
+
+    reads()
