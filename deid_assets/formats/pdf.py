@@ -7,6 +7,7 @@ links, and the title, author, subject and keywords as ``name: value``.
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -72,6 +73,7 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
         "layout": options.documents.layout,
         "max_chars": options.max_note_chars,
         "max_memory_mib": options.documents.max_memory_mib,
+        "cpu_s": math.ceil(options.documents.timeout_s) + 1,  # it ends also where this process was killed
     }
     # -P keeps the folder of the notes off the import path.
     command = [sys.executable, "-P", "-m", "deid_assets.formats.pdf_worker"]

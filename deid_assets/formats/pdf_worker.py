@@ -1,6 +1,6 @@
 """The text of one PDF, read in a process of its own: ``python -P -m deid_assets.formats.pdf_worker``.
 
-On standard input it takes one JSON object with the path, ``layout``, the most characters and MiB, and on standard
+On standard input it takes one JSON object with the path, ``layout``, the most characters, MiB and seconds, and on standard
 output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the library's ``warnings``, or
 with the kind of a ``fault``. Whatever a hostile file does to the library ends this process and no other.
 """
@@ -39,14 +39,14 @@ class _Warnings(logging.Handler):
         self.count += not _HARMLESS.match(record.getMessage())
 
 
-def _bound_memory(mib: int) -> None:
+def _bound(*, memory_mib: int, cpu_s: int) -> None:
     try:
-        import resource  # noqa: PLC0415 - not on Windows, where only the time is bounded
+        import resource  # noqa: PLC0415 - not on Windows, where the parent bounds the time
     except ImportError:
         return
-    limit = mib << 20
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    for kind, limit in ((resource.RLIMIT_AS, memory_mib << 20), (resource.RLIMIT_CPU, cpu_s)):
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def extracted(path: str, *, layout: bool, max_chars: int) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _hidden(reader: PdfReader) -> Iterator[str]:
 def main() -> None:
     """Read one request and write one answer."""
     request = json.load(sys.stdin)
-    _bound_memory(request["max_memory_mib"])
+    _bound(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
     answer = extracted(request["path"], layout=request["layout"], max_chars=request["max_chars"])
     json.dump(answer, sys.stdout)
 
