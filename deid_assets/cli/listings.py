@@ -52,10 +52,11 @@ def formats(*, as_json: JsonOption = False) -> int:
             "suffixes": list(known.suffixes),
             "holds": "a folder, one file per note" if known.is_folder else "one file, many notes",
             "keeps": sorted(known.keeps),
+            "written": "yes" if known.writer_module is not None else "no",
         }
         for known in FORMATS.values()
     ]
-    return print_rows(rows, columns=("name", "suffixes", "holds", "keeps"), as_json=as_json)
+    return print_rows(rows, columns=("name", "suffixes", "holds", "keeps", "written"), as_json=as_json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import FORMATS, Annotated, Columns, Fault, ReadOptions, detect_format, read_notes, read_spans
+from deid_assets.formats.options import Archives, Conll, Documents
 from deid_assets.languages import language_of
 
 CHUNK_CHARS = 250_000
@@ -32,7 +33,11 @@ _COLUMNS: Mapping[str, str] = {
     "column.lang": "lang",
     "column.spans": "spans",
 }
-READ_SETTINGS = (*_SETTINGS, *_COLUMNS)
+_GROUPS: Mapping[str, type[Any]] = {"conll": Conll, "documents": Documents, "archives": Archives}
+_GROUPED: Mapping[str, Any] = {
+    f"{group}.{setting.name}": setting.default for group, options in _GROUPS.items() for setting in fields(options)
+}
+READ_SETTINGS = (*_SETTINGS, *_COLUMNS, *_GROUPED)
 """Keys of ``read_options``."""
 
 
@@ -138,17 +143,36 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
     """
     chosen: dict[str, Any] = {}
     columns: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in READ_SETTINGS:
             raise ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {', '.join(READ_SETTINGS)}")
         if name in _COLUMNS:
             columns[_COLUMNS[name]] = value
+        elif name in _GROUPED:
+            group, _, key = name.partition(".")
+            groups[group][key] = _typed(name, value)
         elif name == "max_note_chars":
             chosen[name] = int(value) if value.isdecimal() else 0  # which ReadOptions refuses
         else:
             chosen[name] = "\t" if (name, value) == ("delimiter", "tab") else value
-    return ReadOptions(**chosen, columns=Columns(**columns), annotations=annotations)
+    made = {group: options(**groups[group]) for group, options in _GROUPS.items()}
+    return ReadOptions(**chosen, **made, columns=Columns(**columns), annotations=annotations)
+
+
+def _typed(name: str, value: str) -> str | bool | int | float:
+    """Return a value of the kind that the setting has by default; where that is none, a number."""
+    default = _GROUPED[name]
+    if isinstance(default, str):
+        return value
+    if isinstance(default, bool) and value in ("true", "false"):
+        return value == "true"
+    number = re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", value)
+    if number and not isinstance(default, bool):
+        return float(value) if isinstance(default, float) else int(float(value))
+    wanted = "true or false" if isinstance(default, bool) else "a number"
+    raise ConfigError(f"--read {name}={value!r}: give {wanted}")
 
 
 class SpansFile:

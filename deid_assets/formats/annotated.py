@@ -34,8 +34,8 @@ class Fault:
         line: Line or row, from 1; ``None`` where the fault has no line.
         note_id: The note, where its id was readable.
         kind: ``undecodable``, ``malformed``, ``missing-field``, ``duplicate-id``, ``too-large``, ``empty-file``,
-            ``unreadable``, ``unsafe-path``, ``unsafe-xml``, ``unknown-label``, ``offset``, ``text-mismatch`` or
-            ``discontinuous``.
+            ``unreadable``, ``unsafe-path``, ``unsafe-xml``, ``unknown-label``, ``offset``, ``text-mismatch``,
+            ``discontinuous``, ``encrypted``, ``no-text-layer``, ``attachment`` or ``timed-out``.
         message: ``<file>:<line>: <fault>; <remedy>``, one line, without note text.
     """
 

@@ -48,6 +48,10 @@ CASES = {
     "output that is a folder": (changed(DETECT, out="folder.jsonl"), "--out folder.jsonl is a folder"),
     "output that is a device": (changed(DETECT, out="/dev/null"), "is no regular file"),
     "output below a file": (changed(DETECT, out="notes.jsonl/out.jsonl"), "notes.jsonl is no folder"),
+    "a switch that is neither": (changed(DETECT, "--read", "conll.repair=1"), "give true or false"),
+    "a place that is no number": (changed(DETECT, "--read", "conll.start=first"), "give a number"),
+    "a limit of archives below one": (changed(DETECT, "--read", "archives.max_depth=0"), "must be at least 1"),
+    "a choice that is none": (changed(DETECT, "--read", "documents.attachments=burn"), "choose fault, read or skip"),
     "output in the folder that is read": (
         changed(AT_ONCE, "--format", "txt", notes="txt", out="txt/out.jsonl"),
         "lies in the folder that is read",

@@ -91,3 +91,14 @@ def test_the_same_seed_makes_the_same_corpus(deid):
         assert deid("corpus", "make", "--notes", "2", "--seed", seed, "--out", f"{name}.jsonl").code == 0
 
     assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes() != Path("three.jsonl").read_bytes()
+
+
+def test_settings_of_a_format_reach_its_reader(deid):
+    rows = "# newdoc id = a\nSeen\tO\nby\tO\nXavier\tI-NAME\nhere\tO\n"
+    Path("a.conll").write_text(rows)
+
+    assert deid("detect", "a.conll", "--detector", "xnames", "--out", "spans.jsonl").code == 0
+    strict = deid("evaluate", "--gold", "a.conll", "--pred", "spans.jsonl", "--out", "r1")
+    loose = deid("evaluate", "--gold", "a.conll", "--pred", "spans.jsonl", "--read", "conll.scheme=iob1", "--out", "r2")
+
+    assert (strict.code, loose.code) == (2, 0), loose.err
