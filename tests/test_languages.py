@@ -29,6 +29,12 @@ def test_a_note_may_be_in_two_languages():
     assert set(languages_in(text)) == {"de", "fr"}
 
 
+def test_a_language_that_is_told_stands_against_a_few_words_of_another():
+    assert languages_in(SENTENCES["de"], told="fr") == ("de",)
+    assert languages_in("The lungs are clear on both sides.", told="it") == ()
+    assert languages_in("The lungs are clear on both sides.") == ("en",)
+
+
 @pytest.mark.parametrize("text", ["", "RR 120/80", "Lee, Anna\n12-34-567\n", "Zoloft 50 mg p.o."])
 def test_words_and_numbers_alone_do_not_tell(text):
     assert languages_in(text) == ()

@@ -9,9 +9,18 @@ from deid_rules.candidate import Candidate
 
 OVER_89 = "over_89"
 _YEARS = re.compile(r"\D{0,12}(\d{1,3})(?!\d)")
-_SHORTER = re.compile(
-    r"(?:\.\d)?[\s-]{0,2}(?:mo|month|w(?:ee)?k|day|hour|hr|mes\b|meses|semana|d[ií]a|hora)", re.IGNORECASE
-)
+_UNITS = (
+    "mo", "month", "wk", "week", "day", "hour", "hr",  # English
+    r"mes\b", "meses", "semana", r"d[ií]as?", "hora",  # Spanish
+    r"mes[ei]\b", "settiman", "giorn", "ore",  # Italian
+    "mois", "semaine", "jour", "heure", r"sa\b",  # French
+    "monat", "woche", "tag", "stunde", "ssw",  # German
+    "maand", r"we?ken?\b", "dag", "uur",  # Dutch
+    "mån", r"man\b", "veck", "dygn", "timm",  # Swedish; dagar begin as in Dutch
+    "kuukau", "kk", "viiko", "vk", "vrk", "päiv", "paiv", "tunti", "tunni",  # Finnish
+)  # fmt: skip
+_SHORTER = re.compile(rf"(?:[.,]\d)?[\s-]{{0,2}}(?:{'|'.join(_UNITS)})", re.IGNORECASE)
+"""A unit shorter than a year, after the number."""
 
 
 def with_years(candidate: Candidate, text: str) -> Candidate:

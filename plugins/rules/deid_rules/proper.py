@@ -7,7 +7,7 @@ from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
 MAX_PROPER_WORDS = 6
-_CONJUNCTIONS = frozenset(("and", "e", "en", "et", "und", "y"))
+_CONJUNCTIONS = frozenset(("and", "e", "ed", "en", "et", "ja", "och", "und", "y"))
 
 
 class ProperGrammar:

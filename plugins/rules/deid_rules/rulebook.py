@@ -110,7 +110,8 @@ class Rulebook:
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)
         names = [candidate for candidate in found if candidate.label is Phi.NAME]
-        found += propagate(names, view, self._grammar, capitals_tell=self._capitals_tell)
+        again = list(propagate(names, view, self._grammar, capitals_tell=self._capitals_tell))
+        found += _outside(again, kept, self._kept_ids)
         return [with_years(candidate, view.text) for candidate in arbitrate(found, view.text)]
 
 
