@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from deid_rules.inverted import Inverted
-from deid_rules.letters import degree, has_capital, is_initial, middle_initial, pointed, without_possessive
+from deid_rules.letters import (
+    ABBREVIATIONS,
+    degree,
+    has_capital,
+    is_initial,
+    middle_initial,
+    pointed,
+    without_possessive,
+)
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
@@ -11,7 +19,6 @@ MAX_NAME_WORDS = 5
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
 MAX_TITLE_LETTERS = 5
 _INITIAL_GAPS = frozenset((". ", ".", ".\u00a0", " ", ".-", "-"))
-ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
 
 
 class NameGrammar:

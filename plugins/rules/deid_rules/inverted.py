@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_rules.letters import degree
+from deid_rules.letters import ABBREVIATIONS, degree
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 
@@ -26,7 +26,7 @@ class Inverted:
         """Return the index of the last word of ``Lee, Anna M.`` where ``words[first]`` is its family name."""
         words, gaps = view.words, view.gaps
         comma = first + 1
-        while comma < len(words) and gaps[comma] in _FAMILY_GAPS and comma - first < MAX_FAMILY_WORDS:
+        while comma < len(words) and self._joins(words[comma - 1], gaps[comma]) and comma - first < MAX_FAMILY_WORDS:
             if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
                 return None
             comma += 1
@@ -46,6 +46,11 @@ class Inverted:
             last, index = index, index + 1
         numbered = len(words[comma]) == 1 and gaps[last + 1].strip(" .")[:1].isdigit()
         return None if numbered else last
+
+    @staticmethod
+    def _joins(left: str, gap: str) -> bool:
+        """Whether a gap joins words of a family name: a blank, or the point of an initial or of ``St.``."""
+        return gap in _FAMILY_GAPS and (gap != ". " or len(left) == 1 or left.lower() in ABBREVIATIONS)
 
     def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
         word, following = view.words[index], view.words[index + 1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from deid_rules.view import View
 
+ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
+"""Words with a point that does not end a sentence."""
 _DEGREES = frozenset(("MD", "DO", "RN", "NP", "PA"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -152,7 +152,12 @@ class Lexicon:
 
     def __init__(self, layers: Sequence[Lists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()) -> None:
         self._layers = tuple(layers)
-        self._endings = tuple(sorted(set(endings), key=lambda ending: (-len(ending[0]), ending)))
+        self._endings: dict[str, list[str]] = {}
+        for ending, instead in sorted(set(endings)):
+            self._endings.setdefault(ending, []).append(instead)
+        self._longest_ending = max(map(len, self._endings), default=0)
+        self.stems: Callable[[str], tuple[str, ...]] = _Memory(self._stems_of).__getitem__
+        """What a word in lower case may be without its ending, the longest ending first."""
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
         """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
         self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_at).__getitem__
@@ -164,11 +169,11 @@ class Lexicon:
         entries = self.phrases_at(first).get(rest[0] if rest else "", ())
         return any(entry == tuple(rest) for entry, _ in entries)
 
-    def stems(self, key: str) -> Iterator[str]:
-        """What a word in lower case may be without its ending; nothing in a language without endings."""
-        for ending, instead in self._endings:
-            if key.endswith(ending) and len(key) - len(ending) >= MIN_STEM_LETTERS:
-                yield key[: len(key) - len(ending)] + instead
+    def _stems_of(self, key: str) -> tuple[str, ...]:
+        if not self._longest_ending:
+            return ()
+        lengths = range(min(self._longest_ending, len(key) - MIN_STEM_LETTERS), 0, -1)
+        return tuple(key[:-length] + instead for length in lengths for instead in self._endings.get(key[-length:], ()))
 
     def _kinds(self, key: str) -> int | None:
         found = [kinds for layer in self._layers if (kinds := layer.kind_of(key)) is not None]

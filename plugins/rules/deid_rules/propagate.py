@@ -13,6 +13,7 @@ from deid_rules.view import View
 
 STRONG, STRONGEST, PROPAGATED = 0.75, 0.9, 0.7
 MIN_LETTERS = 3
+_WORDS = Kind.COMMON | Kind.STOP
 
 
 def propagate(
@@ -69,7 +70,8 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
             if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
                 continue
             if not kind & Kind.COMMON:
-                known.update((key, *grammar.lexicon.stems(key)))
+                known.add(key)
+                known.update(stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS)
             elif name.score >= STRONGEST:
                 common.add(key)
     return known, common - known, found

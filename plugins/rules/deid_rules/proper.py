@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_rules.grammar import ABBREVIATIONS
+from deid_rules.letters import ABBREVIATIONS
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.view import View
 

@@ -221,7 +221,7 @@ def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
         score = max(score, pattern.context_score)
     if score > 0 and compiled.check and not compiled.check(text[start:end]):
         score = pattern.unchecked_score
-    return _judged(compiled.phone(text[start:end]), score, pattern) if compiled.phone else score
+    return _judged(compiled.phone(text[start:end]), score, pattern) if compiled.phone and score > 0 else score
 
 
 def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
