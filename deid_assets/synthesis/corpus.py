@@ -52,11 +52,12 @@ NAME: names of patients, staff, relatives and others, initials included; no titl
   native_label: PATIENT, DOCTOR or RELATIVE.
 DATE: every calendar date, also without a year ("3/14") or a day ("March 2019"); a weekday only as part of a date.
   Not labelled: a year alone, a weekday alone, a time of day, a duration.
-AGE: every age, as English corpora mark it the number alone ("54", "nineties"), in Spanish with its unit ("54 años").
+AGE: every age; in English and German the number alone ("54", "nineties"), elsewhere with its unit ("54 años").
 STREET: street, number, floor and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each by itself.
 HOSPITAL: hospitals, clinics, practices and care homes by name; not departments. ORGANIZATION: other bodies by name.
 PHONE, FAX: the number with its extension. EMAIL, URL, IP, USERNAME: the whole string.
-NATIONAL_ID: SSN, NHS number, DNI, NIE. HEALTH_PLAN: member numbers and the Spanish NASS. MRN: record numbers, NHC, CIP.
+NATIONAL_ID: SSN, NHS number, DNI, NIE, codice fiscale, NIR, Steuer-ID, SVNR, AHV, BSN, NISS, personnummer, HETU.
+HEALTH_PLAN: member and insurance numbers such as NASS, KVNR, UZOVI, tessera sanitaria. MRN: record numbers, NHC, CIP, IPP.
 LICENSE: NPI, DEA, medical licences, collegiate numbers, driving licences. ACCOUNT: account and bank numbers.
 VEHICLE: plates and VIN. DEVICE: serial numbers. ID: encounter, accession and other numbers. PROFESSION: occupations.
 Every occurrence is labelled. Eponyms, scores, measurements, doses, drug names and relations ("wife") are not.
