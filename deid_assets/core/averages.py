@@ -1,10 +1,11 @@
-"""Averages over labels: macro and weighted, with the spread between labels."""
+"""Averages over labels, macro and weighted, and over notes, with their spread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import fmean, pstdev
 
 from deid_assets.core.counts import Counts
 from deid_assets.core.errors import InputError
@@ -50,6 +51,46 @@ def weighted_average(by_label: Mapping[str, Counts]) -> Average:
         InputError: No label has gold.
     """
     return _average(by_label, weights=[float(counts.gold) for counts in by_label.values() if counts.gold])
+
+
+@dataclass(frozen=True, slots=True)
+class NoteAverage:
+    """Means of the notes' ratios, each over the notes where it is defined.
+
+    Args:
+        precision: Mean; ``None`` where no note has a prediction.
+        recall: Mean.
+        f1: Harmonic mean of the two; ``None`` where the precision is.
+        precision_sd: Standard deviation of the notes' precision (of a population).
+        recall_sd: The same of recall.
+    """
+
+    precision: float | None
+    recall: float
+    f1: float | None
+    precision_sd: float | None
+    recall_sd: float
+
+
+def note_average(by_note: Iterable[Counts]) -> NoteAverage:
+    """Return means in which every note has the same weight: the macro average of i2b2 2014.
+
+    The official scorer counts a note without gold, or without predictions, as 0; here it is left out.
+
+    Raises:
+        InputError: No note has gold.
+    """
+    counted = list(by_note)
+    precisions = [value for counts in counted if (value := counts.precision) is not None]
+    recalls = [value for counts in counted if (value := counts.recall) is not None]
+    if not recalls:
+        raise InputError("no note has gold, so that there is nothing to average; score against annotated notes")
+    recall, recall_sd = fmean(recalls), pstdev(recalls)
+    if not precisions:
+        return NoteAverage(None, recall, None, None, recall_sd)
+    precision = fmean(precisions)
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return NoteAverage(precision, recall, f1, pstdev(precisions), recall_sd)
 
 
 def _average(by_label: Mapping[str, Counts], *, weights: Sequence[float]) -> Average:

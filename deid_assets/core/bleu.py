@@ -47,8 +47,8 @@ class BleuCounts:
         """Return BLEU in [0, 1].
 
         Orders for which the output is too short are left out, so that a text of one word equals itself. With
-        ``smooth`` an order without a match counts one half, the next a quarter, and so on, of one match (Lin and Och
-        2004, ORANGE; as NIST's scorer does); without it such an order makes the score 0.
+        ``smooth`` an order without a match counts one half, the next a quarter, and so on, of one match (Chen and
+        Cherry 2014, smoothing 3); without it such an order makes the score 0.
 
         Raises:
             InputError: There is no reference word; there is nothing to compare with.

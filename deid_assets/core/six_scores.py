@@ -19,7 +19,7 @@ from deid_assets.core.span import SpanSet
 
 BINARY_LABEL = "PHI"
 RELAXED_CHARS = 2
-"""Code points by which the end of a relaxed entity may be off (Stubbs, Kotfila and Uzuner 2015, section 3)."""
+"""Code points by which the end of a relaxed entity may be off (Stubbs, Kotfila and Uzuner 2015)."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -72,8 +72,8 @@ HIPAA_CATEGORIES = frozenset({
     Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT, Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.BIOMETRIC, Phi.ID,
 })
 # fmt: on
-"""What i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015, table 1); staff's names count here too, which
-``Phi`` does not tell from patients'."""
+"""What i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015). Staff's names count here too, which ``Phi`` does
+not tell from patients', and so do identifiers in general, which the official scorer lists but does not match."""
 
 
 def restricted(profile: Profile, categories: frozenset[Phi], *, name: str) -> Profile:

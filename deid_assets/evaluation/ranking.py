@@ -62,12 +62,16 @@ def ranked_spans(pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile) 
 
     Raises:
         DigestError: A pair belongs to different notes or different versions of a text.
-        InputError: A score is NaN or infinite.
+        InputError: A note comes twice.
     """
     scores: list[float] = []
     right: list[bool] = []
+    seen: set[str] = set()
     missed = 0
     for gold, pred in pairs:
+        if gold.note_id in seen:
+            raise InputError(f"note {gold.note_id!r} is scored twice; give each note once")
+        seen.add(gold.note_id)
         if (gold.note_id, gold.digest) != (pred.note_id, pred.digest):
             raise DigestError(
                 f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest "

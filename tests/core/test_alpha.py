@@ -17,7 +17,7 @@ OBSERVERS = [
     [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
 ]
-# Krippendorff (2004): two observers, a text of 300 units of length, two categories.
+# Krippendorff (2004), Content Analysis, page 254: two observers, a text of 300 units of length, two categories.
 FIRST = {"c": [(75, 145), (220, 250)], "k": [(30, 90), (150, 200)]}
 SECOND = {"c": [(70, 150), (205, 225), (250, 270)], "k": [(30, 90), (150, 200)]}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.averages import macro_average, weighted_average
+from deid_assets.core.averages import macro_average, note_average, weighted_average
 from deid_assets.core.errors import ConfigError, DigestError, InputError, OffsetError, OverlapError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, I2B2_2014_FINE, Phi
@@ -181,6 +181,18 @@ def test_averages_by_hand():
     assert macro.precision_sd == pytest.approx((((0.2**2) + 0.4**2 + 0.6**2) / 3) ** 0.5)
     assert weighted.recall == pytest.approx(9 / 14)
     assert weighted.precision == pytest.approx((8 * 0.8 + 4 * 1) / 14)
+
+
+def test_averages_over_notes_leave_out_what_is_not_defined():
+    found = note_average([Counts(1, 1, 0), Counts(0, 0, 2), Counts(0, 3, 0), Counts(3, 0, 1)])
+
+    assert found.precision == pytest.approx((0.5 + 0 + 1) / 3)
+    assert found.recall == pytest.approx((1 + 0 + 0.75) / 3)
+    assert found.f1 == pytest.approx(2 * 0.5 * (1.75 / 3) / (0.5 + 1.75 / 3))
+    assert found.precision_sd == pytest.approx((1 / 6) ** 0.5)
+    assert note_average([Counts(0, 0, 2)]).precision is None
+    with pytest.raises(InputError, match="no note has gold"):
+        note_average([Counts(0, 3, 0)])
 
 
 LABELS = [Phi.NAME, Phi.CITY, Phi.REGION, Phi.DATE]

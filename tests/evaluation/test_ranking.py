@@ -173,6 +173,8 @@ def test_spans_become_a_ranking():
         (0.9, True),
     ]
     assert (found.missed, found.gold) == (1, 3)
+    with pytest.raises(InputError, match="twice"):
+        ranked_spans([(gold, pred)] * 2, profile=HARMONISED)
     with pytest.raises(DigestError):
         ranked_spans([(gold, marked("<NAME>Kim</NAME>")[1])], profile=HARMONISED)
 
