@@ -131,8 +131,6 @@ def _observed(sections: Sequence[Sequence[_Section]], length: int) -> float:
 def _distance(left: Sequence[_Section], right: Sequence[_Section]) -> int:
     total = at = 0
     for start, size, is_unit in left:
-        while at and right[at][0] > start:
-            at -= 1
         while at < len(right) and right[at][0] < start + size:
             if right[at][0] + right[at][1] > start:
                 total += _of_sections((start, size, is_unit), right[at])

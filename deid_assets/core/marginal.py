@@ -112,7 +112,6 @@ def coverage(gold: SpanSet, preds: Mapping[str, SpanSet], *, profile: Profile) -
     segments = _segments([of_gold, *marked])
     for start, end, members in segments:
         (inside if members & 1 else outside)[members >> 1] += end - start
-    del outside[0]
     spans_by_need: Counter[frozenset[int]] = Counter(_need(start, end, segments) for start, end, _ in golds)
     return Coverage(tuple(preds), dict(inside), dict(outside), dict(spans_by_need))
 

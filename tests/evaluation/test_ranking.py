@@ -162,7 +162,8 @@ def test_spans_become_a_ranking():
             Span(0, 3, Phi.NAME, 0.4, "a"),
             Span(0, 3, Phi.NAME, 0.9, "b"),  # the same, surer
             Span(8, 10, Phi.NAME, 0.8, "a"),
-            Span(15, 19, Phi.LOCATION, 0.7, "a"),  # the same label under the profile
+            Span(15, 19, Phi.CITY, 0.7, "a"),
+            Span(15, 19, Phi.LOCATION, 0.2, "a"),  # the same label under the profile
         ],
     )
     found = ranked_spans([(gold, pred)], profile=HARMONISED)
