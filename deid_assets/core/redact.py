@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from deid_assets.core.errors import OffsetError, PolicyError
@@ -33,7 +33,8 @@ class Replacer(Protocol):
     """Gives the replacement of one span: deterministic for one key, and never its input.
 
     A replacer whose answer depends on the value, such as the over-89 age rule, may give its input
-    back if it has the attribute ``may_keep = True``.
+    back if it has the attribute ``may_keep = True``. One that takes more than the span has a method
+    ``borders(text) -> list[int]``, sorted: what stands between the two borders around the span is replaced.
     """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
@@ -107,6 +108,8 @@ class Redacted:
 def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Redacted:
     """Return the note with each span replaced as the policy says.
 
+    Where a replacer takes more than its span, spans in what it takes have no edit of their own.
+
     Raises:
         DigestError: The spans were made for another text.
         OffsetError: A span ends after the note does.
@@ -117,7 +120,7 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Red
     parts: list[str] = []
     edits: list[Edit] = []
     cursor = size = 0
-    for span in spans:
+    for span in _widened(note.text, spans, policy):
         replacer = policy.action(span.label)
         if replacer is None:
             continue
@@ -135,6 +138,36 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Red
         cursor = span.end
     parts.append(note.text[cursor:])
     return Redacted(note.note_id, "".join(parts), tuple(edits))
+
+
+def _widened(text: str, spans: DisjointSpans, policy: Policy) -> Iterable[Span]:
+    """Return the spans, sorted and disjoint; those of a replacer with borders reach to the borders around them."""
+    finders = {span.label: getattr(policy.action(span.label), "borders", None) for span in spans}
+    borders = {label: _outside(finder(text), spans) for label, finder in finders.items() if finder is not None}
+    if not borders:
+        return spans
+    wide: list[Span] = []
+    for span in spans:
+        grown = _grown(span, borders[span.label], len(text)) if span.label in borders else span
+        while wide and grown.start < wide[-1].end:
+            last = wide.pop()
+            taker = last if last.label in borders else grown
+            grown = replace(taker, start=min(last.start, grown.start), end=max(last.end, grown.end))
+        wide.append(grown)
+    return wide
+
+
+def _outside(borders: Iterable[int], spans: DisjointSpans) -> list[int]:
+    """Return the borders that no span reaches over."""
+    starts = [span.start for span in spans]
+    before = ((border, bisect_left(starts, border) - 1) for border in borders)
+    return [border for border, place in before if place < 0 or spans.spans[place].end <= border]
+
+
+def _grown(span: Span, borders: list[int], size: int) -> Span:
+    before, after = bisect_right(borders, span.start), bisect_left(borders, span.end)
+    start = borders[before - 1] if before else 0
+    return replace(span, start=start, end=borders[after] if after < len(borders) else size)
 
 
 def _shift(offset: int, ranges: list[tuple[int, int, int, int]]) -> int:

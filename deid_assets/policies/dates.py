@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, timedelta
 
 from deid_assets.core.redact import Context
@@ -24,14 +25,20 @@ def shifted(text: str, context: Context) -> str | None:
     Partial dates move as their middle does, and by at least one of their smallest unit.
     """
     shift = timedelta(weeks=_shift_weeks(context))
-    lang = context.note.lang
-    moved = _moved(text, read(text, lang), shift)
-    if moved is not None:
-        return moved
+    return each_date(text, context.note.lang, lambda part, written: moved(part, written, shift))
+
+
+def each_date(text: str, lang: str | None, move: Callable[[str, Written], str | None]) -> str | None:
+    """Return a date, or both ends of a range, as ``move`` rewrites them; ``None`` where one is not read or moved."""
+    written = read(text, lang)
+    whole = None if written is None else move(text, written)
+    if whole is not None:
+        return whole
     parts = _RANGE.split(text)
     if len(parts) != 2:
         return None
-    start, end = (_moved(part, read(part, lang), shift) for part in parts)
+    readings = [read(part, lang) for part in parts]
+    start, end = (None if found is None else move(part, found) for part, found in zip(parts, readings, strict=True))
     between = text[len(parts[0]) : len(text) - len(parts[1])]
     return None if start is None or end is None else start + between + end
 
@@ -44,9 +51,11 @@ def _shift_weeks(context: Context) -> int:
     return weeks
 
 
-def _moved(text: str, written: Written | None, shift: timedelta) -> str | None:
-    if written is None:
-        return None
+def moved(text: str, written: Written, shift: timedelta) -> str | None:
+    """Return the date moved, in the same format, or ``None`` where the calendar ends.
+
+    A text without a day moves as the middle of its month or year, and by at least one month or year.
+    """
     before = written.middle()
     try:
         after = before + shift
@@ -58,10 +67,11 @@ def _moved(text: str, written: Written | None, shift: timedelta) -> str | None:
         after = before + step if is_same_month else after
     elif written.month is None and after.year == before.year:
         after = after.replace(year=after.year + (1 if step.days > 0 else -1))
-    return _rewritten(text, written, after)
+    return rewritten(text, written, after)
 
 
-def _rewritten(text: str, written: Written, day: date) -> str:
+def rewritten(text: str, written: Written, day: date) -> str:
+    """Return the text with its day, month and year replaced by those of ``day``."""
     for name, (start, end) in sorted(written.places.items(), key=lambda place: place[1], reverse=True):
         if name != "s":
             text = text[:start] + _part(name, text[start:end], written, day) + text[end:]

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TypeVar
 
+from deid_assets.core.errors import PolicyError
 from deid_assets.core.redact import Context
 
 T = TypeVar("T")
@@ -27,10 +28,8 @@ class Draw:
     __slots__ = ("_left", "_seed")
 
     def __init__(self, context: Context, kind: str, value: str = "", *, attempt: int = 0) -> None:
-        note = context.note
-        owner = f"patient:{note.patient_id}" if note.patient_id is not None else f"note:{note.note_id}"
         # Three parts, not five: each costs two updates of the MAC, which is a third of the time of a surrogate.
-        self._seed = context.key.derive(f"surrogate/{kind}/{attempt}", owner, value)
+        self._seed = context.key.derive(f"surrogate/{kind}/{attempt}", owner_of(context), value)
         self._left = int.from_bytes(self._seed)
 
     def below(self, limit: int) -> int:
@@ -45,6 +44,25 @@ class Draw:
     def stream(self, size: int) -> bytes:
         """Return ``size`` bytes; SHAKE-256 of the seed."""
         return hashlib.shake_256(self._seed).digest(size)
+
+
+def owner_of(context: Context) -> str:
+    """Return whose values the note holds: its patient, or the note itself where the patient is not known."""
+    note = context.note
+    return f"patient:{note.patient_id}" if note.patient_id is not None else f"note:{note.note_id}"
+
+
+def require_patient(context: Context, action: str) -> None:
+    """Refuse a note without a patient.
+
+    Raises:
+        PolicyError: The note has no patient id.
+    """
+    if context.note.patient_id is None:
+        raise PolicyError(
+            f"note {context.note.note_id!r}: action {action} requires a patient id; "
+            "give the note one, or take require_patient out of the policy"
+        )
 
 
 def fold(text: str) -> str:

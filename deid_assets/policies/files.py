@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -29,58 +29,29 @@ from deid_assets.core.errors import ConfigError, PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
-from deid_assets.policies.ages import Age90
-from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.actions import ONLY_FOR, Action
 from deid_assets.policies.surrogate import Surrogate
-from deid_assets.policies.tags import Blackout, Hide, Numbered, Tag
 
-BUILTIN = ("blackout", "keep_nothing", "numbered", "safe_harbor", "surrogate", "tag")
+BUILTIN = (
+    "blackout",
+    "drop_sentence",
+    "gdpr_strict",
+    "hash",
+    "i2b2_style",
+    "keep_nothing",
+    "limited_data_set",
+    "mimic_style",
+    "numbered",
+    "placeholder",
+    "research",
+    "safe_harbor",
+    "surrogate",
+    "tag",
+)
 """Names of the policies that come with the package."""
 
 REVISION = 2
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
-
-ActionName = Literal["age_90", "blackout", "hide", "numbered", "surrogate", "tag", "us_state", "year_only", "zip3"]
-_REPLACERS: Mapping[str, type[Any]] = {
-    "age_90": Age90,
-    "blackout": Blackout,
-    "hide": Hide,
-    "numbered": Numbered,
-    "surrogate": Surrogate,
-    "tag": Tag,
-    "us_state": UsState,
-    "year_only": YearOnly,
-    "zip3": Zip3,
-}
-# These read the value and may give part of it back, so each serves one category.
-_ONLY_FOR = {"age_90": Phi.AGE, "us_state": Phi.REGION, "year_only": Phi.DATE, "zip3": Phi.ZIP}
-
-
-class Action(BaseModel):
-    """One replacer and its options; a bare string in the file stands for ``action`` alone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    action: ActionName
-    width: int | None = Field(default=None, ge=1, le=1000, description="blackout: number of blocks")
-    oldest_year: int | None = Field(default=None, ge=1900, le=2200, description="year_only: first year written out")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: object) -> object:
-        return {"action": value} if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _options_fit(self) -> Action:
-        for option, action in (("width", "blackout"), ("oldest_year", "year_only")):
-            if getattr(self, option) is not None and self.action != action:
-                raise ValueError(f"{option} is an option of {action}, not of {self.action}")
-        return self
-
-    def replacer(self) -> Replacer:
-        options = self.model_dump(exclude={"action"}, exclude_none=True)
-        replacer: Replacer = _REPLACERS[self.action](**options)
-        return replacer
 
 
 class PolicyFile(BaseModel):
@@ -97,22 +68,23 @@ class PolicyFile(BaseModel):
     @field_validator("default")
     @classmethod
     def _default_serves_all(cls, action: Action) -> Action:
-        if action.action in _ONLY_FOR:
-            raise ValueError(f"{action.action} serves {_ONLY_FOR[action.action]} only and cannot be the default")
+        if action.action in ONLY_FOR:
+            raise ValueError(f"{action.action} serves {ONLY_FOR[action.action]} only and cannot be the default")
         return action
 
     @model_validator(mode="after")
     def _actions_fit(self) -> PolicyFile:
         for label, action in self.actions.items():
-            if _ONLY_FOR.get(action.action, label) is not label:
-                raise ValueError(f"actions.{label}: {action.action} serves {_ONLY_FOR[action.action]} only")
+            if ONLY_FOR.get(action.action, label) is not label:
+                raise ValueError(f"actions.{label}: {action.action} serves {ONLY_FOR[action.action]} only")
         if both := sorted(self.keep & self.actions.keys()):
             raise ValueError(f"{', '.join(both)} both under keep and under actions; choose one")
         return self
 
     def policy(self) -> Policy:
         """Return the policy that ``redact`` carries out."""
-        actions = {label: action.replacer() for label, action in self.actions.items()}
+        of_default = {label: made for label, made in self.default.by_category().items() if label not in self.keep}
+        actions = of_default | {label: action.replacer(label) for label, action in self.actions.items()}
         default = self.default.replacer()
         digest = _digest(default, actions, self.keep)
         return Policy(self.name, default, actions, self.keep, digest)
@@ -145,9 +117,11 @@ def check_key(policy: Policy, secret: bytes | None) -> Key:
         ConfigError: The secret is too short.
     """
     if secret is None and needs_key(policy):
+        drawn = {getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values())}
+        made = " and ".join(sorted("surrogates" if what is True else str(what) for what in drawn - {False}))
         raise PolicyError(
-            f"policy {policy.name!r} writes surrogates, which need a key; "
-            "set DEID_KEY to the output of `openssl rand -hex 32`, and keep it to get the same surrogates again"
+            f"policy {policy.name!r} writes {made}, which need a key; "
+            f"set DEID_KEY to the output of `openssl rand -hex 32`, and keep it to get the same {made} again"
         )
     return Key(secret if secret is not None else bytes(32))
 
@@ -191,5 +165,5 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
     # Surrogates come from Faker's lists, which change with its version.
-    words = {"faker": metadata.version("faker")} if getattr(replacer, "keyed", False) else {}
+    words = {"faker": metadata.version("faker")} if isinstance(replacer, Surrogate) else {}
     return {"action": type(replacer).__name__, **options, **words}

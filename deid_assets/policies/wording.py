@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.ages import Age90
+from deid_assets.policies.generalize import AgeBand, Region, YearMonth
+from deid_assets.policies.hashes import Hash
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.sentences import DropSentence
+from deid_assets.policies.shift import Shift
 from deid_assets.policies.surrogate import Surrogate
-from deid_assets.policies.tags import Blackout, Hide, Numbered, Tag
+from deid_assets.policies.tags import Blackout, Hide, MimicTag, Numbered, Placeholder, Tag
 
 WORDS: Mapping[type, str] = {
     Tag: "category tag",
@@ -21,6 +25,14 @@ WORDS: Mapping[type, str] = {
     YearOnly: "year kept",
     Zip3: "first three digits, where the area is populous",
     UsState: "US state kept, else tag",
+    AgeBand: "age band, over 89 pooled",
+    YearMonth: "year and month kept",
+    Region: "US state where the text names one, else region tag",
+    Hash: "keyed hash",
+    Shift: "moved by one offset per patient",
+    DropSentence: "its sentence is taken out",
+    Placeholder: "one placeholder for all categories",
+    MimicTag: "numbered tag in MIMIC-III brackets",
 }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from importlib import resources
 
 import pytest
 
 from deid_assets.core.errors import ConfigError, PolicyError
 from deid_assets.core.phi import Phi
 from deid_assets.policies import BUILTIN, check_key, descriptions, load_policy, needs_key
+from deid_assets.policies.wording import WORDS, in_words
 
 
 @pytest.fixture
@@ -45,6 +47,32 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
         ),
         ('name = "mine"\ndefault = { action = "blackout", width = 0 }', "default.width: Input should be greater"),
         ('name = "mine"\nkeep = ["SEX"]\n[actions]\nSEX = "tag"', "SEX both under keep and under actions"),
+        ('name = "mine"\ndefault = { action = "hash", hex_digits = 4 }', "default.hex_digits: Input should be greater"),
+        ('name = "mine"\ndefault = "shift"', "default: shift needs max_days"),
+        (
+            'name = "mine"\ndefault = { action = "shift", max_days = 30 }',
+            "default: shift serves DATE only and cannot be the default",
+        ),
+        ('name = "mine"\n[actions]\nDATE = "shift"', "actions.DATE: shift needs max_days"),
+        ('name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 0 }', "actions.DATE.max_days: Input should"),
+        (
+            'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 6 }',
+            "actions.DATE: shift has no whole week from min_days = 1 to max_days = 6",
+        ),
+        (
+            'name = "mine"\n[actions]\nDATE = { action = "shift", min_days = 9, max_days = 8, whole_weeks = false }',
+            "actions.DATE: shift has no day from min_days = 9 to max_days = 8",
+        ),
+        (
+            'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 9, whole_weeks = "no" }',
+            "actions.DATE.whole_weeks: Input should be a valid boolean",
+        ),
+        ('name = "mine"\ndefault = { action = "generalize", age_width = 1 }', "default.age_width: Input should be"),
+        ('name = "mine"\ndefault = { action = "generalize", date = "week" }', "default.date: Input should be 'year'"),
+        (
+            'name = "mine"\ndefault = { action = "tag", require_patient = true }',
+            "default: require_patient is an option of shift and hash, not of tag",
+        ),
         ('name = "mine', "not TOML"),
     ],
 )
@@ -83,13 +111,35 @@ def test_without_a_default_the_tag_is_used(redacted, policy_file):
     assert redacted("<NAME>Lee</NAME>", load_policy(policy_file('name = "mine"'))) == "[NAME]"
 
 
-@pytest.mark.parametrize("name", sorted(set(BUILTIN) - {"safe_harbor"}))
-def test_only_safe_harbor_keeps_whole_categories(name):
-    assert load_policy(name).keep == frozenset()
+KEPT = {
+    "safe_harbor": {Phi.COUNTRY, Phi.SEX},
+    "limited_data_set": {Phi.AGE, Phi.CITY, Phi.DATE, Phi.REGION, Phi.ZIP},
+}
 
 
-def test_safe_harbor_keeps_countries_and_sex():
-    assert load_policy("safe_harbor").keep == {Phi.COUNTRY, Phi.SEX}
+@pytest.mark.parametrize("name", BUILTIN)
+def test_only_the_hipaa_policies_keep_whole_categories(name):
+    assert load_policy(name).keep == KEPT.get(name, frozenset())
+
+
+def test_every_policy_of_the_folder_is_named():
+    folder = resources.files("deid_assets.policies") / "builtin"
+
+    assert sorted(BUILTIN) == sorted(path.name.removesuffix(".toml") for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_what_a_builtin_policy_does_has_words_for_every_category(name):
+    named, default = in_words(load_policy(name))
+
+    assert {*named.values(), default} <= {*WORDS.values(), "kept"}
+
+
+@pytest.mark.parametrize("default", ["generalize", "tag"])
+def test_a_default_that_reads_values_lets_only_its_own_categories_stay(policy_file, default):
+    policy = load_policy(policy_file(f'name = "a"\ndefault = "{default}"\n[actions]\nAGE = "generalize"'))
+
+    assert policy.may_leave == ({Phi.AGE, Phi.DATE} if default == "generalize" else {Phi.AGE})
 
 
 def test_the_digest_follows_the_content_and_not_the_name(policy_file):
@@ -121,13 +171,16 @@ def test_a_policy_travels_to_another_process(name):
     assert pickle.loads(pickle.dumps(policy)) == policy
 
 
-def test_only_surrogates_need_a_key():
-    assert [name for name in BUILTIN if needs_key(load_policy(name))] == ["surrogate"]
+def test_only_what_is_drawn_needs_a_key():
+    assert [name for name in BUILTIN if needs_key(load_policy(name))] == ["hash", "i2b2_style", "research", "surrogate"]
 
 
-def test_a_missing_key_is_one_clear_error():
-    with pytest.raises(PolicyError, match="policy 'surrogate' writes surrogates, which need a key; set DEID_KEY"):
-        check_key(load_policy("surrogate"), None)
+@pytest.mark.parametrize(
+    ("name", "what"), [("surrogate", "surrogates"), ("hash", "hashes"), ("research", "shifted dates and surrogates")]
+)
+def test_a_missing_key_is_one_clear_error(name, what):
+    with pytest.raises(PolicyError, match=f"policy '{name}' writes {what}, which need a key; set DEID_KEY"):
+        check_key(load_policy(name), None)
 
 
 def test_a_policy_without_surrogates_runs_without_a_secret(redacted):

@@ -1,0 +1,127 @@
+"""The actions that a policy file may name, and the options of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Replacer
+from deid_assets.policies.ages import Age90
+from deid_assets.policies.generalize import by_category
+from deid_assets.policies.hashes import Hash
+from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.sentences import DropSentence
+from deid_assets.policies.shift import MAX_DAYS, Shift
+from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.tags import Blackout, Hide, MimicTag, Numbered, Placeholder, Tag
+
+ActionName = Literal[
+    "age_90",
+    "blackout",
+    "drop_sentence",
+    "generalize",
+    "hash",
+    "hide",
+    "mimic_tag",
+    "numbered",
+    "placeholder",
+    "shift",
+    "surrogate",
+    "tag",
+    "us_state",
+    "year_only",
+    "zip3",
+]
+_REPLACERS: Mapping[str, type[Any]] = {
+    "age_90": Age90,
+    "blackout": Blackout,
+    "drop_sentence": DropSentence,
+    "hash": Hash,
+    "hide": Hide,
+    "mimic_tag": MimicTag,
+    "numbered": Numbered,
+    "placeholder": Placeholder,
+    "shift": Shift,
+    "surrogate": Surrogate,
+    "tag": Tag,
+    "us_state": UsState,
+    "year_only": YearOnly,
+    "zip3": Zip3,
+}
+ONLY_FOR: Mapping[str, Phi] = {
+    "age_90": Phi.AGE,
+    "shift": Phi.DATE,
+    "us_state": Phi.REGION,
+    "year_only": Phi.DATE,
+    "zip3": Phi.ZIP,
+}
+"""Actions that read the value, so that each serves one category."""
+
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "width": ("blackout",),
+    "oldest_year": ("year_only", "generalize"),
+    "hex_digits": ("hash",),
+    "age_width": ("generalize",),
+    "date": ("generalize",),
+    "max_days": ("shift",),
+    "min_days": ("shift",),
+    "whole_weeks": ("shift",),
+    "require_patient": ("shift", "hash"),
+}
+
+
+class Action(BaseModel):
+    """One replacer and its options; a bare string in the file stands for ``action`` alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    action: ActionName
+    width: int | None = Field(default=None, ge=1, le=1000, description="blackout: number of blocks")
+    oldest_year: int | None = Field(default=None, ge=1900, le=2200, description="first year written out")
+    hex_digits: int | None = Field(default=None, ge=8, le=64, description="hash: its length")
+    age_width: int | None = Field(default=None, ge=2, le=45, description="generalize: years in an age band")
+    date: Literal["year", "month"] | None = Field(default=None, description="generalize: what stays of a date")
+    max_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: largest offset")
+    min_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: smallest offset")
+    whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
+    require_patient: bool | None = Field(default=None, strict=True, description="refuse notes without patient id")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: object) -> object:
+        return {"action": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Action:
+        for option, actions in _OPTIONS.items():
+            if getattr(self, option) is not None and self.action not in actions:
+                raise ValueError(f"{option} is an option of {' and '.join(actions)}, not of {self.action}")
+        if self.action == "shift":
+            self._shift_fits()
+        return self
+
+    def _shift_fits(self) -> None:
+        if self.max_days is None:
+            raise ValueError("shift needs max_days, the largest offset; max_days = 364 moves by up to a year")
+        if not Shift(**self._given()).offsets():
+            raise ValueError(
+                f"shift has no {'day' if self.whole_weeks is False else 'whole week'} from "
+                f"min_days = {self.min_days or 1} to max_days = {self.max_days}; widen the range"
+            )
+
+    def replacer(self, label: Phi | None = None) -> Replacer:
+        """Return what carries the action out for one category, or for those that have nothing of their own."""
+        if self.action == "generalize":
+            return Tag() if label is None else self.by_category().get(label, Tag())
+        replacer: Replacer = _REPLACERS[self.action](**self._given())
+        return replacer
+
+    def by_category(self) -> dict[Phi, Replacer]:
+        """Return the replacers of an action that treats categories differently; empty for every other action."""
+        return by_category(**self._given()) if self.action == "generalize" else {}
+
+    def _given(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"action"}, exclude_none=True)

@@ -1,0 +1,51 @@
+"""The replacer that takes the whole sentence out, with what detection may have missed beside the span."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from deid_assets.core.redact import Context
+from deid_assets.core.span import Span
+from deid_assets.policies.drawing import listed
+
+# A mark that ends a sentence, with what closes after it, and blanks; or marks that need none; or a line break.
+_END = re.compile(
+    r"[.!?\u2026]+[\"')\]\u00bb\u201d\u2019]*(?:[^\S\n\r]+|$)|[\u3002\uff01\uff1f]+|(?:[^\S\n\r]*(?:\r\n|[\n\r]))+"
+)
+_LAST_WORD = re.compile(r"[^\W\d_]+$")
+# Titles before a name; with any single letter, the words whose full stop ends nothing.
+_ABBREVIATIONS = frozenset(listed("dr dra drs prof mr mrs ms mme sr sra srta hr fr st"))
+_LOOK_BACK_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DropSentence:
+    """Nothing: the sentence that holds the span is taken out.
+
+    A sentence ends with a full stop, exclamation or question mark before a blank, or with its line. It goes on
+    where the next line or word begins with a small letter, and after an initial or a title. A border inside a
+    span is none.
+    """
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        del text, span, context
+        return ""
+
+    def borders(self, text: str) -> list[int]:
+        """Return where sentences begin and end, sorted; blanks belong to the sentence before, line breaks to none."""
+        found: list[int] = []
+        for match in _END.finditer(text):
+            if _is_border(text, match):
+                found += (match.start(), match.end()) if match[0][-1] in "\r\n" else (match.end(),)
+        return found
+
+
+def _is_border(text: str, match: re.Match[str]) -> bool:
+    is_paragraph = match[0].count("\n") + match[0].count("\r") - match[0].count("\r\n") > 1
+    if text[match.end() : match.end() + 1].islower() and not is_paragraph:
+        return False
+    if not match[0].startswith("."):
+        return True
+    word = _LAST_WORD.search(text, max(0, match.start() - _LOOK_BACK_CHARS), match.start())
+    return word is None or not (len(word[0]) == 1 or word[0].casefold() in _ABBREVIATIONS)
