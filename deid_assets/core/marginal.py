@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice, takewhile
 
 from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.intervals import Range, union
@@ -112,7 +113,8 @@ def coverage(gold: SpanSet, preds: Mapping[str, SpanSet], *, profile: Profile) -
     segments = _segments([of_gold, *marked])
     for start, end, members in segments:
         (inside if members & 1 else outside)[members >> 1] += end - start
-    spans_by_need: Counter[frozenset[int]] = Counter(_need(start, end, segments) for start, end, _ in golds)
+    ends = [end for _, end, _ in segments]
+    spans_by_need = Counter(_need(end, islice(segments, bisect_right(ends, start), None)) for start, end, _ in golds)
     return Coverage(tuple(preds), dict(inside), dict(outside), dict(spans_by_need))
 
 
@@ -131,8 +133,8 @@ def _segments(unions: Sequence[Sequence[Range]]) -> list[tuple[int, int, int]]:
     return pieces
 
 
-def _need(start: int, end: int, segments: Sequence[tuple[int, int, int]]) -> frozenset[int]:
-    masks = {members >> 1 for first, last, members in segments if first < end and start < last}
+def _need(end: int, segments: Iterable[tuple[int, int, int]]) -> frozenset[int]:
+    masks = {members >> 1 for _, _, members in takewhile(lambda segment: segment[0] < end, segments)}
     return frozenset(mask for mask in masks if not any(other != mask and other & mask == other for other in masks))
 
 

@@ -210,8 +210,8 @@ class _Tally:
         return SixScores(cells, notes)
 
     def _check(self, note: Note, gold: SpanSet) -> None:
-        counted = sorted({(span.start, span.end) for span in gold.spans if span.label in self._counted})
-        for (start, end), (other, other_end) in pairwise(counted):
+        counted = sorted({(span.start, span.end, span.label) for span in gold.spans if span.label in self._counted})
+        for (start, end, _), (other, other_end, _) in pairwise(counted):
             if other < end:
                 raise OverlapError(
                     f"note {note.note_id!r}: gold spans [{start}, {end}) and [{other}, {other_end}) overlap; "
@@ -253,14 +253,10 @@ def _tokens(text: str, spans: Iterable[_Named], known: dict[Range, list[Range]])
 def _relaxed(gold: set[_Item], pred: set[_Item]) -> tuple[set[_Item], set[_Item]]:
     """Return the two sides with each prediction that is nearly right put in the place of its gold span."""
     moved = {item: item for item in gold & pred}
-    free = sorted(gold - moved.keys())
-    for item in sorted(pred - moved.keys()):
-        partner = next((other for other in free if _is_near(item, other)), None)
-        if partner is not None:
-            free.remove(partner)
-            moved[item] = partner
+    free = {(start, label): end for start, end, label in gold - moved.keys()}  # gold does not overlap
+    for start, end, label in sorted(pred - moved.keys()):
+        gold_end = free.get((start, label))
+        if gold_end is not None and abs(end - gold_end) <= RELAXED_CHARS:
+            del free[start, label]
+            moved[start, end, label] = (start, gold_end, label)
     return gold, {moved.get(item, item) for item in pred}
-
-
-def _is_near(item: _Item, other: _Item) -> bool:
-    return item[0] == other[0] and item[2] == other[2] and abs(item[1] - other[1]) <= RELAXED_CHARS

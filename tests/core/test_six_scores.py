@@ -128,6 +128,21 @@ def test_predictions_outside_the_scope_are_neither_right_nor_wrong():
         scored(pred, gold, scope=frozenset({Phi.NAME}))
 
 
+def test_two_labels_on_one_range_of_gold_are_refused():
+    note, pred = marked("by Ann Lee")
+    gold = SpanSet.of(note, [Span(3, 10, Phi.NAME), Span(3, 10, Phi.CITY)])
+
+    with pytest.raises(OverlapError, match=r"\[3, 10\) and \[3, 10\) overlap"):
+        six_scores([(note, gold, pred)])
+
+
+def test_the_same_gold_of_two_annotators_counts_once():
+    note, pred = marked("by Ann Lee")
+    gold = SpanSet.of(note, [Span(3, 10, Phi.NAME, source=who) for who in "ab"])
+
+    assert six_scores([(note, gold, pred)]).micro(ENTITY, FINE) == Counts(0, 0, 1)
+
+
 def test_overlapping_gold_is_refused():
     note, pred = marked("by Ann Lee")
     gold = SpanSet.of(note, [Span(3, 10, Phi.NAME), Span(7, 10, Phi.CITY)])
