@@ -143,9 +143,10 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Red
 def _widened(text: str, spans: DisjointSpans, policy: Policy) -> Iterable[Span]:
     """Return the spans, sorted and disjoint; those of a replacer with borders reach to the borders around them."""
     finders = {span.label: getattr(policy.action(span.label), "borders", None) for span in spans}
-    borders = {label: _outside(finder(text), spans) for label, finder in finders.items() if finder is not None}
-    if not borders:
+    found = {finder: _outside(finder(text), spans) for finder in set(finders.values()) if finder is not None}
+    if not found:
         return spans
+    borders = {label: found[finder] for label, finder in finders.items() if finder is not None}
     wide: list[Span] = []
     for span in spans:
         grown = _grown(span, borders[span.label], len(text)) if span.label in borders else span

@@ -18,6 +18,7 @@ from deid_assets.policies.tags import Tag, unlike
 AGE_WIDTH = 10
 _OLDEST_SHOWN = 89
 _AGE_NUMBER = re.compile(r"([0-9]+)(?:[.,][0-9]+)?[\s'\u2019-]*([a-z]*)")
+_SPACED = re.compile(r"[0-9]\s+[0-9]")  # "4 5" may be 45, dictated
 _PER_YEAR = {
     unit: count
     for count, units in (
@@ -47,7 +48,8 @@ class AgeBand:
         understood = Age90()(text, span, context)
         if understood == POOLED:
             return POOLED
-        found = [] if understood != text else _AGE_NUMBER.findall(fold(text))
+        is_clear = understood == text and not _SPACED.search(text)
+        found = _AGE_NUMBER.findall(fold(text)) if is_clear else []
         firsts = {age // self.width * self.width for number, unit in found for age in _years(int(number), unit)}
         if len(firsts) != 1:
             return Tag()(text, span, context)

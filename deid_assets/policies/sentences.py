@@ -9,10 +9,14 @@ from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.drawing import listed
 
-# A mark that ends a sentence, with what closes after it, and blanks; or marks that need none; or a line break.
+# A line break with the blanks after it; a mark that needs no blank; a mark with what closes after it and blanks.
+# The first character is looked for alone, which is ten times as fast as three alternatives.
 _END = re.compile(
-    r"[.!?\u2026]+[\"')\]\u00bb\u201d\u2019]*(?:[^\S\n\r]+|$)|[\u3002\uff01\uff1f]+|(?:[^\S\n\r]*(?:\r\n|[\n\r]))+"
+    r"[\n\r.!?\u2026\u3002\uff01\uff1f]"
+    r"(?:(?<=[\n\r])\s*|(?<=[\u3002\uff01\uff1f])[\u3002\uff01\uff1f]*"
+    r"|(?<=[.!?\u2026])[.!?\u2026]*[\"')\]\u00bb\u201d\u2019]*(?:[^\S\n\r]+|$))"
 )
+_PARAGRAPH = re.compile(r"(?:\r\n|[\n\r])[^\S\n\r]*[\n\r]")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 # Titles before a name; with any single letter, the words whose full stop ends nothing.
 _ABBREVIATIONS = frozenset(listed("dr dra drs prof mr mrs ms mme sr sra srta hr fr st"))
@@ -37,13 +41,12 @@ class DropSentence:
         found: list[int] = []
         for match in _END.finditer(text):
             if _is_border(text, match):
-                found += (match.start(), match.end()) if match[0][-1] in "\r\n" else (match.end(),)
+                found += (match.start(), match.end()) if match[0][0] in "\r\n" else (match.end(),)
         return found
 
 
 def _is_border(text: str, match: re.Match[str]) -> bool:
-    is_paragraph = match[0].count("\n") + match[0].count("\r") - match[0].count("\r\n") > 1
-    if text[match.end() : match.end() + 1].islower() and not is_paragraph:
+    if text[match.end() : match.end() + 1].islower() and not _PARAGRAPH.match(match[0]):
         return False
     if not match[0].startswith("."):
         return True
