@@ -48,29 +48,48 @@ def evaluation(path: str, map_name: str) -> tuple[Evaluation, int, int]:
 
 def test_english_queries_reach_the_bars() -> None:
     scores, clean, touched = evaluation("annotated/asq-phi/dev.jsonl", "asq_phi")
-    for label, bar in {"NAME": 0.95, "DATE": 0.95, "ID": 0.97, "PHONE": 0.95, "EMAIL": 0.95}.items():
+    for label, bar in {"NAME": 0.98, "DATE": 0.97, "ID": 0.98, "PHONE": 0.94, "EMAIL": 0.9}.items():
         assert scores.counts(label, Scheme.RELAXED).recall >= bar, label
-    assert scores.micro(Scheme.CHARACTERS).precision >= 0.95
-    assert touched <= 0.1 * clean
+    assert scores.micro(Scheme.CHARACTERS).recall >= 0.96
+    assert scores.micro(Scheme.CHARACTERS).precision >= 0.98
+    assert touched <= 0.08 * clean
 
 
 @pytest.mark.parametrize(
     ("path", "map_name", "bars"),
     [
-        ("annotated/grascco-phi/dev.jsonl", "grascco", {"NAME": 0.85, "DATE": 0.85, "PHONE": 0.9}),
-        ("annotated/eds-pseudo-templates/dev.jsonl", "eds_pseudo", {"NAME": 0.7, "DATE": 0.7, "EMAIL": 0.95}),
+        pytest.param(
+            "annotated/grascco-phi/dev.jsonl",
+            "grascco",
+            {"NAME": 0.97, "DATE": 0.87, "LOCATION": 0.93, "ORGANIZATION": 0.81, "PHONE": 0.9, "ID": 0.48},
+            id="German letters",
+        ),
+        pytest.param(
+            "annotated/eds-pseudo-templates/dev.jsonl",
+            "eds_pseudo",
+            {"NAME": 0.925, "DATE": 0.875, "LOCATION": 0.94, "PHONE": 0.94, "EMAIL": 0.96, "ID": 0.94},
+            id="French fragments",
+        ),
+        pytest.param(
+            "annotated/deduce-cases-nl/cases.jsonl",
+            "deduce",
+            {"NAME": 0.54, "DATE": 0.97, "LOCATION": 0.78, "ORGANIZATION": 0.78, "PHONE": 0.97, "ID": 0.9, "URL": 0.9},
+            id="Dutch cases of another tool",
+        ),
+        pytest.param("annotated/turku-ner-fi/dev.jsonl", "turku_ner", {"NAME": 0.62}, id="Finnish web text"),
     ],
 )
-def test_languages_without_a_folder_reach_lower_bars(path: str, map_name: str, bars: dict[str, float]) -> None:
+def test_languages_reach_the_bars(path: str, map_name: str, bars: dict[str, float]) -> None:
+    """One to two points below what was measured, or one span where there are few; ``lang`` chooses the folder."""
     scores, _, _ = evaluation(path, map_name)
     for label, bar in bars.items():
         assert scores.counts(label, Scheme.HIDDEN).recall >= bar, label
 
 
 def test_clinical_text_without_names_is_left_alone() -> None:
-    """Case reports hold dates, places and hospitals, and nearly no patient; a percent of the text, ages aside, is the bar."""
+    """Case reports hold dates, places and hospitals, and nearly no patient; half a percent of the text, ages aside, is the bar."""
     rows = (CORPORA / "raw/case-reports-ccby/en.jsonl").read_text(encoding="utf-8").splitlines()
     notes = [Note(str(number), json.loads(row)["text"], lang="en") for number, row in enumerate(rows)]
     found = (span for spans in RulesDetector().detect(notes) for span in spans if span.label is not Phi.AGE)
     marked = sum(span.end - span.start for span in found)
-    assert marked <= 0.01 * sum(len(note.text) for note in notes)
+    assert marked <= 0.005 * sum(len(note.text) for note in notes)
