@@ -140,7 +140,14 @@ def by_atheris(names: list[str], seconds: float) -> int:
             for path in golden(name):
                 content = bytes([number]) + path.read_bytes()
                 Path(corpus, hashlib.sha256(content).hexdigest()).write_bytes(content)
-        arguments = [sys.argv[0], corpus, f"-max_total_time={int(seconds)}", "-max_len=20000", "-print_final_stats=1"]
+        arguments = [
+            sys.argv[0],
+            corpus,
+            f"-max_total_time={int(seconds)}",
+            f"-artifact_prefix={corpus}/",
+            "-max_len=20000",
+            "-print_final_stats=1",
+        ]
         atheris.Setup(arguments, one, enable_python_coverage=True)
         atheris.Fuzz()
     return 0
