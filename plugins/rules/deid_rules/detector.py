@@ -20,7 +20,7 @@ from deid_rules.view import View
 
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
-GROUP_CHARS = 200_000
+GROUP_CHARS = 500_000
 """Characters of text that are read together: enough for speed, little for memory."""
 
 
