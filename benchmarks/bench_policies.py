@@ -47,7 +47,7 @@ def main() -> None:
             for note, spans in pairs:
                 redact(note, spans, policy, key=key)
             rates.append(len(pairs) / (time.process_time() - started))
-        print(f"{name:14} {statistics.median(rates):8,.0f} notes/s of CPU time, one core")
+        print(f"{name:18} {statistics.median(rates):8,.0f} notes/s of CPU time, one core")
 
 
 if __name__ == "__main__":
