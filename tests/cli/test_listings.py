@@ -29,7 +29,12 @@ def test_everything_is_listed_once_and_alike(deid, command, names):
 
 
 def test_a_policy_that_needs_a_key_says_so(deid):
-    assert [row["name"] for row in deid("policies", "--json").json if row["key"]] == ["hash", "i2b2_style", "research", "surrogate"]
+    assert [row["name"] for row in deid("policies", "--json").json if row["key"]] == [
+        "hash",
+        "i2b2_style",
+        "research",
+        "surrogate",
+    ]
 
 
 def test_a_detector_that_cannot_load_is_listed_with_the_reason(deid, tmp_path):
