@@ -12,6 +12,7 @@
     ├── OverlapError(ValueError)      spans that overlap where they must not
     ├── DetectorError                 a detector that broke its contract
     ├── PluginError                   a plugin that is missing, doubled or does not load
+    ├── TrainingError                 a training run that cannot give a model
     ├── PolicyError(ValueError)       a redaction policy that cannot be carried out
     └── ProvenanceError               a stored file that is missing, altered or not approved
 
@@ -59,6 +60,10 @@ class DetectorError(DeidError):
 
 class PluginError(DeidError):
     """A plugin is missing, named twice or fails to load."""
+
+
+class TrainingError(DeidError):
+    """A training run cannot go on; the message says which setting or corpus to change."""
 
 
 class PolicyError(DeidError, ValueError):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
 from deid_assets.core.span import Span
+from deid_assets.core.tagging import TOKEN
 from deid_assets.formats.annotated import Problem
 from deid_assets.formats.offsets import to_code_points, width
 from deid_assets.formats.options import OffsetUnit
 
 UNSPECIFIED = "_"
 """In place of a token that cannot stand in a column; its offsets and the text say what it is."""
-
-_TOKEN = re.compile(r"\d+|[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*|\S")
-"""A number, a word with its combining marks, or one sign."""
 
 
 class Row(NamedTuple):
@@ -58,7 +55,7 @@ def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, Span | 
 
 
 def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _TOKEN.finditer(text, start, end))
+    return (match.span() for match in TOKEN.finditer(text, start, end))
 
 
 def joined(sentences: Sentences) -> tuple[str, Places]:
