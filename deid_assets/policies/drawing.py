@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from deid_assets.core.errors import PolicyError
+from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 
 T = TypeVar("T")
@@ -28,8 +31,9 @@ class Draw:
     __slots__ = ("_left", "_seed")
 
     def __init__(self, context: Context, kind: str, value: str = "", *, attempt: int = 0) -> None:
-        # Three parts, not five: each costs two updates of the MAC, which is a third of the time of a surrogate.
-        self._seed = context.key.derive(f"surrogate/{kind}/{attempt}", owner_of(context), value)
+        # HMAC-SHA256 in one call. No kind, one of our own words, holds a NUL.
+        message = f"{kind}/{attempt}\0{value}".encode()
+        self._seed = hmac.digest(_secret_of(context.key, owner_of(context)), message, "sha256")
         self._left = int.from_bytes(self._seed)
 
     def below(self, limit: int) -> int:
@@ -44,6 +48,12 @@ class Draw:
     def stream(self, size: int) -> bytes:
         """Return ``size`` bytes; SHAKE-256 of the seed."""
         return hashlib.shake_256(self._seed).digest(size)
+
+
+@lru_cache(maxsize=4096)
+def _secret_of(key: Key, owner: str) -> bytes:
+    """Return the secret that all draws of one patient share."""
+    return key.derive("surrogate", owner)
 
 
 def owner_of(context: Context) -> str:
