@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -22,11 +22,19 @@ class Context:
         note: The note being redacted.
         key: Secret for keyed replacers.
         numbers: Counters and assignments that live as long as the note, for numbered tags.
+        policy: The policy being carried out, for values that hold another category's, such as a birth date.
+        spans: The note's spans, whose values a surrogate must not be.
+        originals: The batch's values, whose value a surrogate must not be either.
+        fallbacks: Per category, how often the tag stands because the policy's action could not be carried out.
     """
 
     note: Note = field(repr=False)
     key: Key = field(repr=False)
     numbers: dict[object, int] = field(default_factory=dict, repr=False)
+    policy: Policy | None = field(default=None, repr=False)
+    spans: DisjointSpans | None = field(default=None, repr=False)
+    originals: Container[str] = field(default=(), repr=False)
+    fallbacks: dict[Phi, int] = field(default_factory=dict)
 
 
 class Replacer(Protocol):
@@ -90,11 +98,19 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A redacted note and the map between its offsets and the original's."""
+    """A redacted note and the map between its offsets and the original's.
+
+    Args:
+        note_id: Of the note.
+        text: What may leave.
+        edits: One per replacement, in order.
+        fallbacks: Per category, how many replacements are tags because the policy's action could not be carried out.
+    """
 
     note_id: str
     text: str = field(repr=False)
     edits: tuple[Edit, ...]
+    fallbacks: Mapping[Phi, int] = field(default_factory=dict)
 
     def to_redacted(self, offset: int) -> int:
         """Map an original offset; inside a replaced span it becomes the replacement's start."""
@@ -105,10 +121,17 @@ class Redacted:
         return _shift(offset, [(edit.new_start, edit.new_end, edit.start, edit.end) for edit in self.edits])
 
 
-def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Redacted:
+def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, originals: Container[str] = ()) -> Redacted:
     """Return the note with each span replaced as the policy says.
 
     Where a replacer takes more than its span, spans in what it takes have no edit of their own.
+
+    Args:
+        note: The note.
+        spans: What is replaced.
+        policy: What with.
+        key: For keyed replacers.
+        originals: Values that no surrogate may be, such as those of the whole batch.
 
     Raises:
         DigestError: The spans were made for another text.
@@ -116,7 +139,7 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Red
         PolicyError: A replacer returned its input for a category the policy does not keep.
     """
     spans.checked(note)
-    context = Context(note, key)
+    context = Context(note, key, policy=policy, spans=spans, originals=originals)
     parts: list[str] = []
     edits: list[Edit] = []
     cursor = size = 0
@@ -137,7 +160,7 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key) -> Red
         size += len(replacement)
         cursor = span.end
     parts.append(note.text[cursor:])
-    return Redacted(note.note_id, "".join(parts), tuple(edits))
+    return Redacted(note.note_id, "".join(parts), tuple(edits), context.fallbacks)
 
 
 def _widened(text: str, spans: DisjointSpans, policy: Policy) -> Iterable[Span]:

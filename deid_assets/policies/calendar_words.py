@@ -1,62 +1,273 @@
-"""Month and weekday names, and how dates are written in the languages we read."""
+"""The words that dates are written with in the languages we read, and how their numbers stand.
+
+Names and abbreviations follow CLDR 46 (Unicode 2024); endings and other spellings are those of clinical notes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deid_assets.policies.drawing import listed
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarWords:
-    """One language's names.
+    """One language's words.
 
     Args:
         months: Twelve full names.
         short: Twelve abbreviations without a full stop.
-        others: Other spellings, with their month from 1.
-        weekdays: Full names and abbreviations.
+        weekdays: Seven full names, from Monday.
+        short_weekdays: Seven abbreviations without a full stop.
+        seasons: Winter, spring, summer, autumn.
+        fillers: Words that stand before or between the parts of a date and say no time of their own.
+        until: Words between the two ends of a range, or before the second.
+        ordinals: Ending of the day from 1 to 31, or one ending for all; empty where none is written.
+        other_endings: Endings that are read as well.
+        quarter: Words for a quarter of a year; the first letter of the short form stands before the number: Q1.
+        month_endings: Endings of inflected full names of months, appended.
+        weekday_endings: The same for weekdays.
+        month_forms: Further rows of twelve names, each row in one form.
+        weekday_forms: Further rows of seven names.
+        season_forms: Further rows of four names.
+        other_months: Other spellings, with their month from 1; they come back as abbreviations.
+        other_weekdays: Other spellings, with their weekday from 0; they come back as full names.
+        holidays: Names of holidays, with the season they stand for: 0 winter, 1 spring, 2 summer, 3 autumn.
         day_first: Whether 3/4 is the third of April.
+        pads: Whether 12.10.2021 becomes 03.05.2021 rather than 3.5.2021.
+        six_digits: Order of six digits in a row: "ymd", "dmy", or empty where they are not read.
     """
 
     months: tuple[str, ...]
     short: tuple[str, ...]
-    others: Mapping[str, int]
     weekdays: tuple[str, ...]
-    day_first: bool
+    short_weekdays: tuple[str, ...]
+    seasons: tuple[str, ...]
+    fillers: tuple[str, ...]
+    until: tuple[str, ...]
+    quarter: tuple[str, ...]
+    ordinals: tuple[str, ...] = ()
+    other_endings: tuple[str, ...] = ()
+    month_endings: tuple[str, ...] = ()
+    weekday_endings: tuple[str, ...] = ()
+    month_forms: tuple[tuple[str, ...], ...] = ()
+    weekday_forms: tuple[tuple[str, ...], ...] = ()
+    season_forms: tuple[tuple[str, ...], ...] = ()
+    other_months: Mapping[str, int] = field(default_factory=dict)
+    other_weekdays: Mapping[str, int] = field(default_factory=dict)
+    holidays: Mapping[str, int] = field(default_factory=dict)
+    day_first: bool = True
+    pads: bool = True
+    six_digits: str = ""
 
+
+def _by_season(**names: str) -> dict[str, int]:
+    order = ("winter", "spring", "summer", "autumn")
+    return {name: order.index(season) for season, row in names.items() for name in listed(row, ",")}
+
+
+def _with_first(first: str, rest: str) -> tuple[str, ...]:
+    return (first, *(rest,) * 30)
+
+
+_ENGLISH_ORDINALS = tuple(
+    "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th") for day in range(1, 32)
+)
+_SWEDISH_ORDINALS = tuple("a" if day % 10 in (1, 2) and day not in (11, 12) else "e" for day in range(1, 32))
 
 WORDS: Mapping[str, CalendarWords] = {
     "en": CalendarWords(
         months=listed("January February March April May June July August September October November December"),
         short=listed("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"),
-        others={"Sept": 9},
-        weekdays=listed(
-            "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun"
+        other_months={"Sept": 9, "Febr": 2},
+        weekdays=listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
+        short_weekdays=listed("Mon Tue Wed Thu Fri Sat Sun"),
+        weekday_endings=("s",),
+        weekday_forms=(listed("Mon Tues Wed Thurs Fri Sat Sun"), listed("Mo Tu We Th Fr Sa Su")),
+        other_weekdays={"thur": 3, "weds": 2},
+        seasons=listed("winter spring summer autumn"),
+        season_forms=(listed("winter spring summer fall"), listed("wintertime springtime summertime autumntime")),
+        fillers=listed("of the in on at from since during by between around about early mid late year month as dated"),
+        until=listed("to until till through thru and"),
+        ordinals=_ENGLISH_ORDINALS,
+        quarter=listed("q quarter qtr"),
+        holidays=_by_season(
+            winter="Christmas,Christmas Eve,Christmas Day,Xmas,Boxing Day,New Year,New Year's,New Year's Eve,"
+            "New Year's Day,Hanukkah,Valentine's Day,Presidents' Day",
+            spring="Easter,Easter Sunday,Good Friday,Passover,Memorial Day,Mother's Day,Pentecost",
+            summer="Independence Day,the Fourth of July,Fourth of July,Labor Day,Father's Day,Juneteenth",
+            autumn="Thanksgiving,Thanksgiving Day,Halloween,Columbus Day,Veterans Day,Yom Kippur",
         ),
         day_first=False,
     ),
     "es": CalendarWords(
         months=listed("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
         short=listed("ene feb mar abr may jun jul ago sep oct nov dic"),
-        others={"setiembre": 9, "sept": 9, "set": 9},
-        weekdays=listed("lunes martes miércoles miercoles jueves viernes sábado sabado domingo"),
-        day_first=True,
+        other_months={"setiembre": 9, "sept": 9, "set": 9, "agto": 8},
+        weekdays=listed("lunes martes miércoles jueves viernes sábado domingo"),
+        short_weekdays=listed("lun mar mié jue vie sáb dom"),
+        other_weekdays={"miercoles": 2, "sabado": 5, "mie": 2, "sab": 5, "sábados": 5, "domingos": 6},
+        seasons=listed("invierno primavera verano otoño"),
+        fillers=listed(
+            "de del el la en día dia desde entre año mes los fecha a principios finales mediados hacia sobre"
+        ),
+        until=listed("a al y hasta"),
+        ordinals=_with_first("º", ""),
+        other_endings=listed("º ° o ro er"),
+        quarter=listed("t trimestre"),
+        holidays=_by_season(
+            winter="Navidad,Nochebuena,Nochevieja,Año Nuevo,Reyes,día de Reyes,Navidades",
+            spring="Semana Santa,Pascua,Viernes Santo,Domingo de Ramos,San José",
+            summer="San Juan,la Asunción",
+            autumn="el Pilar,día del Pilar,Todos los Santos,la Inmaculada",
+        ),
     ),
-    "de": CalendarWords(
-        months=listed("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
-        short=listed("Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez"),
-        others={"Jänner": 1, "Maerz": 3, "Mrz": 3, "Sept": 9},
-        weekdays=listed("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonnabend Sonntag Mo Di Mi Do Fr Sa So"),
-        day_first=True,
+    "it": CalendarWords(
+        months=listed(
+            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"
+        ),
+        short=listed("gen feb mar apr mag giu lug ago set ott nov dic"),
+        other_months={"genn": 1, "febb": 2, "sett": 9, "magg": 5},
+        weekdays=listed("lunedì martedì mercoledì giovedì venerdì sabato domenica"),
+        short_weekdays=listed("lun mar mer gio ven sab dom"),
+        weekday_forms=(listed("lunedi martedi mercoledi giovedi venerdi sabato domenica"),),
+        seasons=listed("inverno primavera estate autunno"),
+        fillers=listed("di del dell dal dall il l lo in nel nell da tra anno mese lì giorno metà inizio fine primi d"),
+        until=listed("a al all e fino ed"),
+        ordinals=_with_first("º", ""),
+        other_endings=listed("º ° o"),
+        quarter=listed("t trimestre"),
+        holidays=_by_season(
+            winter="Natale,Vigilia di Natale,Capodanno,Epifania,Befana,Santo Stefano,San Silvestro",
+            spring="Pasqua,Pasquetta,Venerdì Santo,Pentecoste",
+            summer="Ferragosto",
+            autumn="Ognissanti,Immacolata",
+        ),
     ),
     "fr": CalendarWords(
         months=listed("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
         short=listed("janv févr mars avr mai juin juil août sept oct nov déc"),
-        others={"fevrier": 2, "aout": 8, "decembre": 12, "fev": 2, "fév": 2},
+        other_months={"fevrier": 2, "aout": 8, "decembre": 12, "fev": 2, "fév": 2, "fevr": 2, "jan": 1, "sep": 9,
+                      "dec": 12, "juill": 7, "jui": 6, "jul": 7},
         weekdays=listed("lundi mardi mercredi jeudi vendredi samedi dimanche"),
-        day_first=True,
+        short_weekdays=listed("lun mar mer jeu ven sam dim"),
+        weekday_endings=("s",),
+        seasons=listed("hiver printemps été automne"),
+        fillers=listed("le la l du de d en dès depuis entre mois an année début fin mi courant vers dans les jour"),
+        until=listed("au à et jusqu jusque"),
+        ordinals=_with_first("er", ""),
+        other_endings=listed("er e ème eme"),
+        quarter=listed("t trimestre"),
+        holidays=_by_season(
+            winter="Noël,Noel,réveillon,Saint-Sylvestre,jour de l'An,Nouvel An,Épiphanie",
+            spring="Pâques,Paques,Pentecôte,Ascension,fête du Travail",
+            summer="14 juillet,Assomption,fête nationale",
+            autumn="Toussaint,Armistice",
+        ),
     ),
-}
-"""Notes in other languages, or in none, are read with the English names; their numeric dates with the day first."""
+    "de": CalendarWords(
+        months=listed("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        short=listed("Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez"),
+        other_months={"Maerz": 3, "Mrz": 3, "Sept": 9, "Marz": 3, "Juno": 6, "Julei": 7},
+        month_forms=(
+            listed("Jänner Feber März April Mai Juni Juli August September Oktober November Dezember"),
+        ),
+        weekdays=listed("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"),
+        short_weekdays=listed("Mo Di Mi Do Fr Sa So"),
+        weekday_endings=("s", "en"),
+        other_weekdays={"Sonnabend": 5},
+        seasons=listed("Winter Frühjahr Sommer Herbst"),
+        season_forms=(listed("Winter Frühling Sommer Herbst"),),
+        fillers=listed(
+            "am im in den der dem des vom von seit ab zum zwischen Anfang Mitte Ende Jahr Jahres Jahre Monat d Tag"
+        ),
+        until=listed("bis und auf"),
+        ordinals=("ten",),
+        other_endings=listed("te ter"),
+        quarter=listed("q quartal quartals"),
+        holidays=_by_season(
+            winter="Weihnachten,Heiligabend,Silvester,Neujahr,Heilige Drei Könige,Fasching,Nikolaus",
+            spring="Ostern,Karfreitag,Ostermontag,Ostersonntag,Pfingsten,Christi Himmelfahrt,Tag der Arbeit",
+            summer="Mariä Himmelfahrt,Fronleichnam",
+            autumn="Allerheiligen,Reformationstag,Tag der Deutschen Einheit,Buß- und Bettag",
+        ),
+    ),
+    "nl": CalendarWords(
+        months=listed("januari februari maart april mei juni juli augustus september oktober november december"),
+        short=listed("jan feb mrt apr mei jun jul aug sep okt nov dec"),
+        other_months={"mar": 3, "sept": 9, "febr": 2, "mrt": 3},
+        weekdays=listed("maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"),
+        short_weekdays=listed("ma di wo do vr za zo"),
+        weekday_endings=("s",),
+        weekday_forms=(listed("maa din woe don vrij zat zon"),),
+        seasons=listed("winter lente zomer herfst"),
+        season_forms=(listed("winter voorjaar zomer najaar"),),
+        fillers=listed("de op van in het vanaf sinds tussen begin eind medio half jaar maand den d dd per rond"),
+        until=("tot", "en", "t/m", "tot en met", "tot aan"),
+        ordinals=("e",),
+        other_endings=listed("ste de"),
+        quarter=listed("q kwartaal"),
+        holidays=_by_season(
+            winter="Kerst,Kerstmis,Oud en Nieuw,Nieuwjaar,oudjaar,Sinterklaas,carnaval",
+            spring="Pasen,Goede Vrijdag,Koningsdag,Bevrijdingsdag,Hemelvaart,Pinksteren",
+            summer="Nationale feestdag",
+            autumn="Allerheiligen,Sint-Maarten",
+        ),
+    ),
+    "sv": CalendarWords(
+        months=listed("januari februari mars april maj juni juli augusti september oktober november december"),
+        short=listed("jan feb mars apr maj juni juli aug sep okt nov dec"),
+        other_months={"mar": 3, "jun": 6, "jul": 7, "sept": 9, "febr": 2},
+        weekdays=listed("måndag tisdag onsdag torsdag fredag lördag söndag"),
+        short_weekdays=listed("mån tis ons tors fre lör sön"),
+        weekday_endings=("en", "s", "ens", "ar", "arna"),
+        weekday_forms=(listed("må ti on to fr lö sö"),),
+        other_weekdays={"tor": 3},
+        seasons=listed("vinter vår sommar höst"),
+        season_forms=(listed("vintern våren sommaren hösten"), listed("vintras våras somras höstas")),
+        fillers=listed("den de i på från sedan under mellan år månad månaden början slutet mitten av fr o m omkring ca"),
+        until=("till", "och", "tom", "t o m", "t.o.m.", "t.o.m", "fram till"),
+        ordinals=_SWEDISH_ORDINALS,
+        quarter=listed("q kvartal kvartalet kv"),
+        holidays=_by_season(
+            winter="jul,julen,julafton,juldagen,nyår,nyårsafton,nyårsdagen,trettondagen,lucia",
+            spring="påsk,påsken,långfredagen,påskafton,Valborg,pingst,Kristi himmelsfärdsdag",
+            summer="midsommar,midsommarafton,midsommardagen",
+            autumn="alla helgons dag,allhelgona",
+        ),
+        six_digits="ymd",
+    ),
+    "fi": CalendarWords(
+        months=listed(
+            "tammikuu helmikuu maaliskuu huhtikuu toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu marraskuu joulukuu"
+        ),
+        short=listed("tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu"),
+        month_endings=listed("ta ssa n sta hun lle lta lla na ksi"),
+        weekdays=listed("maanantai tiistai keskiviikko torstai perjantai lauantai sunnuntai"),
+        short_weekdays=listed("ma ti ke to pe la su"),
+        weekday_endings=listed("na n sta ksi"),
+        weekday_forms=(
+            listed("maanantaihin tiistaihin keskiviikkoon torstaihin perjantaihin lauantaihin sunnuntaihin"),
+            listed("maanantaisin tiistaisin keskiviikkoisin torstaisin perjantaisin lauantaisin sunnuntaisin"),
+        ),
+        seasons=listed("talvi kevät kesä syksy"),
+        season_forms=(
+            listed("talvella keväällä kesällä syksyllä"),
+            listed("talven kevään kesän syksyn"),
+            listed("talvesta keväästä kesästä syksystä"),
+        ),
+        fillers=listed("vuonna vuoden vuodesta vuosi alkaen kuun alussa lopussa puolivälissä alku loppu noin pvm"),
+        until=listed("ja asti saakka sekä"),
+        ordinals=(),
+        quarter=("q", "neljännes", "vuosineljännes", "kvartaali"),
+        holidays=_by_season(
+            winter="joulu,jouluna,jouluaatto,jouluaattona,uusivuosi,uutenavuotena,loppiainen,loppiaisena",
+            spring="pääsiäinen,pääsiäisenä,pitkäperjantai,vappu,vappuna,helatorstai,helluntai",
+            summer="juhannus,juhannuksena,juhannusaatto,juhannusaattona",
+            autumn="pyhäinpäivä,pyhäinpäivänä",
+        ),
+        pads=False,
+    ),
+}  # fmt: skip
+"""Notes in other languages, or in none, are read with the English words; their numeric dates with the day first."""

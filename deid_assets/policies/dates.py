@@ -1,46 +1,40 @@
-"""Shift dates by whole weeks and write them back in the format they came in."""
+"""Move dates by a patient's offset and write them back in the format they came in."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 
+from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
-from deid_assets.policies.calendar_words import WORDS
-from deid_assets.policies.date_reading import Written, read
-from deid_assets.policies.drawing import Draw, cased_like
+from deid_assets.policies.date_reading import Reading, Written, reading
+from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, write
+from deid_assets.policies.drawing import Draw
 
 MAX_WEEKS = 52
-_RANGE = re.compile(
-    r"\s*[\u2013\u2014]\s*|\s+-\s+|(?<=[0-9]{4})-(?=[0-9]{4})|\s+(?:to|until|through|a|al|y|bis|und|au|et)\s+",
-    re.IGNORECASE,
-)
+_COMMON_YEAR = 2001
+_YEAR_DAYS = 365
+_LONGEST_MONTH = 31
+_STEPS = {"year": 365, "quarter": 91, "season": 91, "month": 31}
+"""Days that lead from the middle of a year, a quarter, a season or a month into the next."""
 
 
 def shifted(text: str, context: Context) -> str | None:
     """Return the date moved by the patient's offset, in the same format, or ``None`` if it cannot be read.
 
     The offset is 1 to 52 whole weeks in either direction, so weekdays stay right. Times of day stay.
-    Partial dates move as their middle does, and by at least one of their smallest unit.
     """
-    shift = timedelta(weeks=_shift_weeks(context))
-    return each_date(text, context.note.lang, lambda part, written: moved(part, written, shift))
+    return moved(text, context.note.lang, days=7 * _shift_weeks(context))
 
 
-def each_date(text: str, lang: str | None, move: Callable[[str, Written], str | None]) -> str | None:
-    """Return a date, or both ends of a range, as ``move`` rewrites them; ``None`` where one is not read or moved."""
-    written = read(text, lang)
-    whole = None if written is None else move(text, written)
-    if whole is not None:
-        return whole
-    parts = _RANGE.split(text)
-    if len(parts) != 2:
-        return None
-    readings = [read(part, lang) for part in parts]
-    start, end = (None if found is None else move(part, found) for part, found in zip(parts, readings, strict=True))
-    between = text[len(parts[0]) : len(text) - len(parts[1])]
-    return None if start is None or end is None else start + between + end
+def patient_days(context: Context) -> int:
+    """Return the patient's offset in days, for dates inside other values, such as a personal number.
+
+    It is the offset of the policy's action for dates where that has one, and the one of ``shifted`` otherwise.
+    """
+    action = None if context.policy is None else context.policy.action(Phi.DATE)
+    offset_days = getattr(action, "offset_days", None)
+    return 7 * _shift_weeks(context) if offset_days is None else int(offset_days(context))
 
 
 def _shift_weeks(context: Context) -> int:
@@ -51,47 +45,119 @@ def _shift_weeks(context: Context) -> int:
     return weeks
 
 
-def moved(text: str, written: Written, shift: timedelta) -> str | None:
-    """Return the date moved, in the same format, or ``None`` where the calendar ends.
+def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
+    """Return the text with its date or both its dates moved, or ``None`` where one is not read or cannot be moved.
 
-    A text without a day moves as the middle of its month or year, and by at least one month or year.
+    Args:
+        text: One date, whole or partial, or a range.
+        lang: Language of the note.
+        days: The offset, not 0.
+        keep_season: Write the season in place of a holiday; without it a holiday is not moved.
     """
-    before = written.middle()
+    found = reading(text, lang)
+    if found is None:
+        return None
+    first = _values(found.first, days, keep_season=keep_season)
+    if first is None:
+        return None
+    if found.second is None:
+        return found.before + write(found.first.pieces, first) + found.after
+    second = _values(found.second, days, keep_season=keep_season)
+    if second is None:
+        return None
+    pieces = _range_pieces(found, first, second)
+    dates = (write(pieces[0], first), write(pieces[1], second))
+    return found.before + found.between.join(dates) + found.after
+
+
+def moved_day(day: date, days: int) -> date | None:
+    """Return the date moved, or ``None`` where the calendar ends."""
     try:
-        after = before + shift
+        after = day + timedelta(days=days)
     except OverflowError:
         return None
-    step = timedelta(days=31) if shift > timedelta(0) else timedelta(days=-31)
-    if written.day is None and written.month is not None:
-        is_same_month = after.month == before.month and (written.year is None or after.year == before.year)
-        after = before + step if is_same_month else after
-    elif written.month is None and after.year == before.year:
-        after = after.replace(year=after.year + (1 if step.days > 0 else -1))
-    return rewritten(text, written, after)
+    return after if after.year >= 1000 else None
 
 
-def rewritten(text: str, written: Written, day: date) -> str:
-    """Return the text with its day, month and year replaced by those of ``day``."""
-    for name, (start, end) in sorted(written.places.items(), key=lambda place: place[1], reverse=True):
-        if name != "s":
-            text = text[:start] + _part(name, text[start:end], written, day) + text[end:]
-    return text
+def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
+    """Return the values after the move.
+
+    A text without a day moves as the middle of its month, season, quarter or year, and by at least one of them. A
+    day and month without a year move within a year of 365 days, so 29 February never appears without a year.
+    """
+    weekday = 0 if written.weekday is None else (written.weekday + days) % 7
+    if written.is_holiday and not keep_season:
+        return None
+    if written.season is not None and written.year is None and keep_season:
+        return None
+    if written.month is None and written.day is not None:
+        day = (written.day - 1 + days) % _LONGEST_MONTH + 1
+        return None if day == written.day else (0, day, 0, 0, weekday, 0, 0)
+    if (written.year, written.month, written.season, written.quarter) == (None, None, None, None):
+        return None if weekday == written.weekday else (0, 0, 0, 0, weekday, 0, 0)
+    after = _moved_middle(written, days)
+    if after is None:
+        return None
+    return (0, after.day, after.month, after.year, weekday, after.month % 12 // 3, (after.month + 2) // 3)
 
 
-def _part(name: str, old: str, written: Written, day: date) -> str:
-    if name == "n":
-        words = WORDS[written.lang]
-        is_full = old.casefold() in {month.casefold() for month in words.months}
-        return cased_like(old, (words.months if is_full else words.short)[day.month - 1])
-    if name == "o":
-        return cased_like(old, _ordinal(day.day))
-    if name == "y":
-        return f"{day.year:04}" if len(old) == 4 else f"{day.year % 100:02}"
-    widths = [end - start for part, (start, end) in written.places.items() if part in ("m", "d")]
-    # 03/12 is padded and 3/12 is not; beside a month's name only a leading zero tells.
-    is_padded = old.startswith("0") if "n" in written.places else min(widths) == 2
-    return f"{day.month if name == 'm' else day.day:0{2 if is_padded else 1}}"
+def _moved_middle(written: Written, days: int) -> date | None:
+    if written.year is None and (written.month, written.day) == (2, 29):
+        written = replace(written, day=28)
+    before = written.middle()
+    after = _moved_on(before, days, in_circle=written.year is None)
+    if (written.day is not None and written.month is not None) or after is None:
+        return after
+    unit = _unit(written)
+    if _of_unit(before, unit) != _of_unit(after, unit) or (written.year is not None and after.year != before.year):
+        return after
+    return _moved_on(before, _STEPS[unit] if days > 0 else -_STEPS[unit], in_circle=written.year is None)
 
 
-def _ordinal(day: int) -> str:
-    return "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+def _moved_on(before: date, days: int, *, in_circle: bool) -> date | None:
+    if not in_circle:
+        return moved_day(before, days)
+    start = date(_COMMON_YEAR, 1, 1)
+    place = (before.replace(year=_COMMON_YEAR) - start).days + days
+    return start + timedelta(days=place % _YEAR_DAYS)
+
+
+def _unit(written: Written) -> str:
+    if written.month is not None:
+        return "month"
+    if written.season is not None:
+        return "season"
+    return "year" if written.quarter is None else "quarter"
+
+
+def _of_unit(day: date, unit: str) -> int:
+    if unit == "month":
+        return day.month
+    if unit == "season":
+        return day.month % 12 // 3
+    return day.year if unit == "year" else (day.month + 2) // 3
+
+
+def _range_pieces(found: Reading, first: Values, second: Values) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return the pieces of both dates; the one without a month gets it where the two no longer share it."""
+    left, right = found.first.pieces, () if found.second is None else found.second.pieces
+    if not found.short or (first[MONTH] == second[MONTH] and first[YEAR] == second[YEAR]):
+        return left, right
+    with_year = first[YEAR] != second[YEAR]
+    if found.short == "second":
+        places = {code: place for place, (code, _) in enumerate(left)}
+        end = {code: place for place, (code, _) in enumerate(right)}
+        longer = left[places[MONTH] : places[DAY]] + right
+        own_year = right[end[DAY] + 1 : end[YEAR] + 1] if with_year and YEAR in end and YEAR not in places else ()
+        return left + own_year, longer
+    places = {code: place for place, (code, _) in enumerate(right)}
+    if places[MONTH] < places[DAY]:
+        return left, right
+    last = places[YEAR] if with_year and YEAR in places and places[YEAR] > places[MONTH] else places[MONTH]
+    day = next(place for place, (code, _) in enumerate(left) if code == DAY)
+    tail = left[day + 1 :] if _is_digits(right[places[MONTH]]) and last == places[MONTH] else ()
+    return left[: day + 1] + right[places[DAY] + 1 : last + 1] + tail, right
+
+
+def _is_digits(piece: Piece) -> bool:
+    return piece[0] != LITERAL and piece[1][1].isdigit()

@@ -50,7 +50,7 @@ BUILTIN = (
 )
 """Names of the policies that come with the package."""
 
-REVISION = 2
+REVISION = 3
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
 
 

@@ -88,9 +88,8 @@ class YearOnly:
         written = read(text, lang) if not four_digits else None
         if written is None or written.year is None:
             return None
-        start, end = written.places["y"]
         is_ahead = written.year > self.oldest_year + 89
-        return written.year - 100 if end - start == 2 and is_ahead else written.year
+        return written.year - 100 if written.is_short_year and is_ahead else written.year
 
 
 @dataclass(frozen=True, slots=True)

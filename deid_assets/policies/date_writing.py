@@ -1,0 +1,136 @@
+"""Write a date back in the form it was read in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from deid_assets.policies.calendar_words import WORDS
+from deid_assets.policies.date_forms import Roles
+from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
+
+LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER = range(7)
+"""What a piece writes; the numbers are places in ``Values`` as well."""
+
+Piece = tuple[int, Sequence[str] | str]
+"""A literal, or a part with the row of names or digits that it is looked up in; the year's row is empty or "short"."""
+
+Values = tuple[int, int, int, int, int, int, int]
+"""0, day, month, year, weekday, season, quarter; 0 where the text has no such part."""
+
+_PLAIN = tuple(str(number) for number in range(32))
+_PADDED = tuple(f"{number:02}" for number in range(32))
+
+
+def write(pieces: Iterable[Piece], values: Values) -> str:
+    """Return the text of the pieces with these values."""
+    parts: list[str] = []
+    for code, row in pieces:
+        if code == LITERAL:
+            parts.append(row)  # type: ignore[arg-type]  # a literal's second part is the text itself
+        elif code == YEAR:
+            year = values[YEAR]
+            parts.append(_PADDED_YEARS[year % 100] if row else f"{year:04}")
+        else:
+            parts.append(row[values[code]])  # type: ignore[index]
+    return "".join(parts)
+
+
+_PADDED_YEARS = tuple(f"{number:02}" for number in range(100))
+
+
+def pieces_of(tokens: Tokens, roles: Roles, lang: str, places: range) -> tuple[Piece, ...]:
+    """Return the pieces of the tokens at these places."""
+    parts = _parts(tokens, roles, lang)
+    pieces: list[Piece] = []
+    for place in places:
+        for code, row in parts.get(place, ((LITERAL, tokens.texts[place]),)):
+            if code == LITERAL and pieces and pieces[-1][0] == LITERAL:
+                pieces[-1] = (LITERAL, f"{pieces[-1][1]}{row}")
+            elif row or code != LITERAL:
+                pieces.append((code, row))
+    return tuple(pieces)
+
+
+def _parts(tokens: Tokens, roles: Roles, lang: str) -> dict[int, Sequence[Piece]]:
+    numbers = {name: roles[name] for name in ("d", "m") if name in roles and roles[name] not in tokens.words}
+    rows = {
+        name: _numbers(tokens, place, [tokens.texts[other] for other in numbers.values() if other != place], lang)
+        for name, place in numbers.items()
+    }
+    parts: dict[int, Sequence[Piece]] = {}
+    for name, place in roles.items():
+        token = tokens.texts[place]
+        if len(name) == 3:
+            year = (YEAR, "short" if len(token) == 6 else "")
+            compact: dict[str, Piece] = {"y": year, "m": (MONTH, _PADDED), "d": (DAY, _PADDED)}
+            parts[place] = [compact[part] for part in name]
+        elif name == "y":
+            parts[place] = [(YEAR, "short" if len(token) == 2 else "")]
+        elif name == "d":
+            parts[place] = [(DAY, rows["d"])]
+            parts |= _ordinal(tokens, place, lang, DAY)
+        elif name == "m":
+            parts |= _month(tokens, place, lang) if place in tokens.words else {place: [(MONTH, rows["m"])]}
+        elif name == "w":
+            word = tokens.words[place]
+            parts[place] = [(WEEKDAY, row_like(word.weekday or word, token))]
+        elif name == "z":
+            parts[place] = [(SEASON, row_like(tokens.words[place], token))]
+        elif name == "h":
+            row = tokens.words[place].names
+            parts[place] = [(SEASON, cased_row(row, "XX") if token.isupper() else row)]
+        elif name == "q":
+            parts[place] = [(QUARTER, _PLAIN)]
+            parts |= _ordinal(tokens, place, lang, QUARTER)
+    return parts
+
+
+def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequence[Piece]]:
+    ending = next((at for at in (place + 1, place + 2) if tokens.kinds[at : at + 1] == "s"), None)
+    if ending is None or (ending > place + 1 and tokens.kinds[place + 1] not in ":."):
+        return {}
+    day, token = int(tokens.texts[place]), tokens.texts[ending]
+    row = _ordinal_row(lang)
+    # An ending that the day does not have in our row stays as it is.
+    if len(row) < 32 or row[day].casefold() != token.casefold():
+        return {}
+    return {ending: [(code, cased_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
+
+
+@lru_cache(maxsize=len(WORDS))
+def _ordinal_row(lang: str) -> tuple[str, ...]:
+    ordinals = WORDS[lang].ordinals
+    return ("", *ordinals) if len(ordinals) == 31 else ()
+
+
+def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
+    token, word, calendar = tokens.texts[place], tokens.words[place], WORDS[lang]
+    short = ("", *calendar.short)
+    before, after = tokens.kinds[max(0, place - 2) : place], tokens.kinds[place + 1 : place + 3]
+    is_either = calendar.short[word.number - 1].casefold() == calendar.months[word.number - 1].casefold()
+    if word.names != short and not (is_either and word.names[1:] == calendar.months):
+        return {place: [(MONTH, row_like(word, token))]}
+    # "May" is a name and its own abbreviation: a full stop or a hyphen beside it tells which.
+    is_joined = after in ("-D", "/D", "-Y", "/Y") or before in ("D-", "D/")
+    if word.names != short and after[:1] != "." and not is_joined:
+        return {place: [(MONTH, row_like(word, token))]}
+    model = "XX" if token.isupper() else "x" if token.islower() else "Xx"
+    if after[:1] != "." or after[1:] in ("D", "Y"):
+        return {place: [(MONTH, cased_row(short, model))]}
+    dotted = tuple(name and (name if name in calendar.months else f"{name}.") for name in short)
+    return {place: [(MONTH, cased_row(dotted, model))], place + 1: [(LITERAL, "")]}
+
+
+def _numbers(tokens: Tokens, place: int, others: Sequence[str], lang: str) -> Sequence[str]:
+    """Return the row that a day or a month in digits is written with: 03 or 3.
+
+    A number of two digits without a leading zero is like those beside it, or as the language has it. Beside a
+    month's name, or alone, only a leading zero tells.
+    """
+    token = tokens.texts[place]
+    if token[0] == "0":
+        return _PADDED
+    has_zero = any(other[0] == "0" for other in others)
+    is_like_others = has_zero or (WORDS[lang].pads and all(len(other) == 2 for other in others))
+    return _PADDED if len(token) == 2 and others and is_like_others else _PLAIN
