@@ -1,0 +1,221 @@
+"""Words to the sub-tokens of an encoder, and long inputs to overlapping windows. NumPy and ``tokenizers`` only.
+
+Each word is cut by itself, so that every word has sub-tokens of its own and a label on the first of them, whatever
+the tokenizer: no alignment of offsets is needed, and nothing a tokenizer does to one word can move another's label.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.errors import PluginError
+from deid_assets.core.tagging import Token
+
+TOKENIZER_FILE = "tokenizer.json"
+_REMEMBERED = 200_000  # different words whose sub-tokens are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceSettings:
+    """How an encoder is fed; the object ``inputs`` of ``tagger.json``.
+
+    Args:
+        before: Number of the sub-token that opens a sequence, as ``[CLS]``.
+        after: Of the one that closes it, as ``[SEP]``.
+        pad: Of the one that fills shorter sequences.
+        unknown: Of the one for words of which the tokenizer leaves nothing.
+        line: Of the one that stands where a line ends between two words, or ``None`` for none.
+        window: Most sub-tokens in a sequence, with ``before`` and ``after``.
+        overlap: Sub-tokens that neighbouring windows of a longer input share.
+        word: Most sub-tokens of one word; the rest of a longer word is not read.
+    """
+
+    before: int
+    after: int
+    pad: int
+    unknown: int
+    line: int | None = None
+    window: int = 512
+    overlap: int = 128
+    word: int = 64
+
+    def __post_init__(self) -> None:
+        if self.overlap < 0 or self.word < 1 or self.word + 1 > self.room - self.overlap:
+            raise PluginError(
+                f"window {self.window}, overlap {self.overlap}, word {self.word}: "
+                "a window must have room for the overlap and one word more"
+            )
+
+    @property
+    def room(self) -> int:
+        """Sub-tokens of words that one window has room for."""
+        return self.window - 2
+
+
+class Pieces:
+    """Cuts words into sub-tokens, and remembers them.
+
+    Args:
+        tokenizer: Path of a ``tokenizer.json``.
+        settings: Of the encoder.
+
+    Raises:
+        PluginError: The file is missing or is no tokenizer.
+    """
+
+    def __init__(self, tokenizer: Path, settings: PieceSettings) -> None:
+        if not tokenizer.is_file():
+            raise PluginError(f"{tokenizer}: no such file; the tokenizer must be saved as {TOKENIZER_FILE}")
+        from tokenizers import Tokenizer  # noqa: PLC0415 - importing the plugin stays light
+
+        try:
+            given = json.loads(tokenizer.read_text(encoding="utf-8"))
+            self._tokenizer = Tokenizer.from_str(json.dumps(_wordwise(given)))
+        except Exception as error:
+            raise PluginError(f"{tokenizer} is no tokenizer ({type(error).__name__}); save it again") from error
+        self.settings = settings
+        self._known: dict[str, list[int]] = {}
+
+    def of(self, text: str, tokens: Sequence[Token]) -> list[list[int]]:
+        """Return the sub-tokens of each word: at least one, at most ``settings.word`` and a line's end.
+
+        A word that a blank or nothing comes before is cut as after a blank, any other as the inside of a word.
+        """
+        keys = [
+            text[start:end] if start and not text[start - 1].isspace() else " " + text[start:end]
+            for start, end in tokens
+        ]
+        self._learn(keys)
+        found = [self._known[key] for key in keys]
+        if self.settings.line is not None:
+            mark = [self.settings.line]
+            for number in range(len(tokens) - 1):
+                gap = text[tokens[number][1] : tokens[number + 1][0]]
+                if "\n" in gap or "\r" in gap:
+                    found[number] = found[number] + mark
+        return found
+
+    def _learn(self, keys: Iterable[str]) -> None:
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        encoded = self._tokenizer.encode_batch(new, add_special_tokens=False) if new else []
+        for key, encoding in zip(new, encoded, strict=True):
+            self._known[key] = encoding.ids[: self.settings.word] or [self.settings.unknown]
+
+
+def _wordwise(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tokenizer's description changed to cut single words: no blank is added, nothing is cut off or filled."""
+    changed = {key: _without_blanks(value) for key, value in given.items()}
+    return changed | {"truncation": None, "padding": None, "post_processor": None}
+
+
+def _without_blanks(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_blanks(entry) for entry in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "Prepend":
+        return {"type": "Sequence", "normalizers": []}
+    changed = {key: value if key == "vocab" else _without_blanks(value) for key, value in part.items()}
+    if part.get("type") == "Metaspace":
+        changed |= {"prepend_scheme": "never"}
+    if part.get("type") == "ByteLevel":
+        changed |= {"add_prefix_space": False}
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class WordWindow:
+    """Words ``[start, stop)`` that are read together, and those ``[own_start, own_stop)`` whose tags are taken."""
+
+    start: int
+    stop: int
+    own_start: int
+    own_stop: int
+
+
+def word_windows(sizes: Sequence[int], *, room: int, overlap: int) -> list[WordWindow]:
+    """Return windows over words of which the owned parts tile all words; one window where they all fit.
+
+    Args:
+        sizes: Sub-tokens of each word, each at least 1 and at most ``room``.
+        room: Sub-tokens in a window.
+        overlap: Sub-tokens that neighbours share, or fewer: whole words only.
+    """
+    ends = np.cumsum(sizes)
+    found: list[WordWindow] = []
+    start = own = 0
+    while start < len(sizes):
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + room, side="right"))
+        if stop == len(sizes):
+            return [*found, WordWindow(start, stop, own, stop)]
+        follower = int(np.searchsorted(ends, int(ends[stop - 1]) - overlap, side="left")) + 1
+        follower = min(max(follower, start + 1), stop)
+        border = (follower + stop + 1) // 2
+        found.append(WordWindow(start, stop, own, border))
+        start, own = follower, border
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sequence of sub-tokens, and where its owned words begin in it.
+
+    Args:
+        ids: With the sub-tokens around it.
+        firsts: Position of the first sub-token of each owned word.
+        source: Number of the input it is of.
+        word: Number of the first owned word within the input.
+    """
+
+    ids: Sequence[int]
+    firsts: NDArray[np.int64]
+    source: int
+    word: int
+
+
+def rows(words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int) -> list[Row]:
+    """Return the sequences of one input."""
+    found = []
+    sizes = [len(word) for word in words]
+    for window in word_windows(sizes, room=settings.room, overlap=settings.overlap):
+        ids = [settings.before]
+        firsts = []
+        for number in range(window.start, window.stop):
+            if window.own_start <= number < window.own_stop:
+                firsts.append(len(ids))
+            ids.extend(words[number])
+        found.append(Row([*ids, settings.after], np.array(firsts, dtype=np.int64), source, window.own_start))
+    return found
+
+
+def batches(lengths: Sequence[int], *, positions: int) -> list[list[int]]:
+    """Return row numbers in batches of like length, longest first, each of at most ``positions`` with its padding.
+
+    One row that is longer by itself is a batch.
+    """
+    found: list[list[int]] = []
+    for number in sorted(range(len(lengths)), key=lambda at: (-lengths[at], at)):
+        if not found or lengths[found[-1][0]] * (len(found[-1]) + 1) > positions:
+            found.append([])
+        found[-1].append(number)
+    return found
+
+
+def padded(sequences: Sequence[Sequence[int]], *, pad: int) -> dict[str, NDArray[np.int64]]:
+    """Return ``input_ids`` and ``attention_mask``, int64, (rows, positions)."""
+    ids = np.full((len(sequences), max(map(len, sequences))), pad, dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for number, sequence in enumerate(sequences):
+        ids[number, : len(sequence)] = sequence
+        mask[number, : len(sequence)] = 1
+    return {"input_ids": ids, "attention_mask": mask}

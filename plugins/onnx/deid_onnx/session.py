@@ -1,0 +1,105 @@
+"""ONNX Runtime sessions: which hardware, how many threads, and arrays in and out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.errors import PluginError
+from deid_onnx.families import Feeds, Run
+
+OUTPUT = "emissions"
+_PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+}
+_NVIDIA = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+
+
+def cores() -> int:
+    """Return the processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def choose(wanted: Sequence[str]) -> list[str]:
+    """Return execution providers by their names in ONNX Runtime, the best first; the CPU is always the last.
+
+    Args:
+        wanted: ``cpu``, ``cuda``, ``tensorrt``; empty for CUDA where a card is seen and the build has it. TensorRT
+            builds an engine for minutes at first use, so it is only used where it is asked for.
+
+    Raises:
+        PluginError: A name is unknown, or this build of ONNX Runtime has no such provider.
+    """
+    import onnxruntime  # noqa: PLC0415 - importing the plugin stays light
+
+    present = onnxruntime.get_available_providers()
+    if not wanted:
+        wanted = ["cuda"] if _PROVIDERS["cuda"] in present and any(path.exists() for path in _NVIDIA) else []
+    if unknown := [name for name in wanted if name not in _PROVIDERS]:
+        raise PluginError(f"provider {unknown[0]!r} is unknown; choose of {', '.join(_PROVIDERS)}")
+    if absent := [name for name in wanted if _PROVIDERS[name] not in present]:
+        raise PluginError(
+            f"this ONNX Runtime has no provider {absent[0]!r}; install onnxruntime-gpu instead of onnxruntime"
+        )
+    return list(dict.fromkeys([*(_PROVIDERS[name] for name in wanted), _PROVIDERS["cpu"]]))
+
+
+class Session:
+    """A network in ONNX Runtime.
+
+    Args:
+        path: The ``.onnx`` file.
+        providers: As ``choose`` takes them.
+        threads: Cores that one run may use.
+
+    Raises:
+        PluginError: The file is missing or broken, it has not the output, or a wanted provider does not start.
+    """
+
+    def __init__(self, path: Path, *, providers: Sequence[str], threads: int) -> None:
+        if not path.is_file():
+            raise PluginError(f"{path}: no such file; export the model with `deid export`, or choose another precision")
+        import onnxruntime  # noqa: PLC0415 - importing the plugin stays light
+
+        chosen = choose(providers)
+        if len(chosen) > 1 and hasattr(onnxruntime, "preload_dlls"):
+            onnxruntime.preload_dlls(directory="")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=chosen)
+        except Exception as error:
+            raise PluginError(
+                f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"
+            ) from error
+        started = self._session.get_providers()
+        if providers and chosen[0] not in started:
+            raise PluginError(f"provider {providers[0]!r} does not start; check driver, CUDA and cuDNN, or use 'cpu'")
+        if [output.name for output in self._session.get_outputs()] != [OUTPUT]:
+            raise PluginError(f"{path} has not the one output {OUTPUT!r}; it is no exported tagger")
+        self.inputs = [entry.name for entry in self._session.get_inputs()]
+        self.on_gpu = started[0] != _PROVIDERS["cpu"]
+        self.run: Run = self._bound if self.on_gpu else self._plain
+
+    def _plain(self, feeds: Feeds) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self._session.run([OUTPUT], dict(feeds))[0]
+        return found
+
+    def _bound(self, feeds: Feeds) -> NDArray[np.float32]:
+        """Run with the output left on the card until all of it is there, so that nothing waits in between."""
+        binding = self._session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, np.ascontiguousarray(array))
+        binding.bind_output(OUTPUT, "cuda")
+        self._session.run_with_iobinding(binding)
+        found: NDArray[np.float32] = binding.copy_outputs_to_cpu()[0]
+        return found

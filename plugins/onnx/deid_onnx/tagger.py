@@ -1,0 +1,145 @@
+"""Notes in, spans out, around any network: tokens, inputs, emissions, legal tags, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets import Note, Span, SpanSet
+from deid_assets.core.errors import PluginError
+from deid_assets.core.tagging import entities, tokenize
+from deid_assets.core.trainer import inputs
+from deid_assets.training.viterbi import Scores, constraints, marginals, viterbi
+from deid_onnx.families import Emissions, Input, Network
+from deid_onnx.folder import TaggerFolder
+
+CHAIN_FILE = "transitions.npz"
+_DIGITS = 4  # of a score; further ones are noise of the arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Scores of tag pairs and of first and last tags, as ``viterbi`` takes them."""
+
+    transitions: Scores
+    start: Scores
+    end: Scores
+
+    def best(self, emissions: Sequence[Emissions]) -> list[NDArray[np.int64]]:
+        """Return the best tags of each input."""
+        padded, lengths = _padded(emissions)
+        return viterbi(padded, lengths, transitions=self.transitions, start=self.start, end=self.end)
+
+    def shares(self, emissions: Sequence[Emissions]) -> list[Scores]:
+        """Return the probability of each tag at each token of each input."""
+        padded, lengths = _padded(emissions)
+        return marginals(padded, lengths, transitions=self.transitions, start=self.start, end=self.end)
+
+
+def _padded(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
+    lengths = [len(rows) for rows in emissions]
+    padded = np.zeros((len(lengths), max(lengths), emissions[0].shape[1]), dtype=np.float32)
+    for number, rows in enumerate(emissions):
+        padded[number, : len(rows)] = rows
+    return padded, lengths
+
+
+def read_chain(folder: TaggerFolder) -> Chain:
+    """Return the CRF's scores where the folder has them, else those that only forbid what is no legal sequence.
+
+    Raises:
+        PluginError: The file is broken or was made for other tags.
+    """
+    path = folder.path / CHAIN_FILE
+    if not path.exists():
+        return Chain(*constraints(folder.tags, folder.scheme))
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            chain = Chain(*(arrays[name].astype(np.float32) for name in ("transitions", "start", "end")))
+    except (ValueError, KeyError, OSError, EOFError) as error:
+        raise PluginError(f"{path} is broken ({type(error).__name__}); export the model again") from error
+    count = len(folder.tags)
+    if (chain.transitions.shape, chain.start.shape, chain.end.shape) != ((count, count), (count,), (count,)):
+        raise PluginError(f"{path} is not of the {count} tags of tagger.json; export the model again")
+    return chain
+
+
+def write_chain(path: Path, chain: Chain) -> None:
+    """Write a CRF's scores where ``read_chain`` finds them."""
+    np.savez(path / CHAIN_FILE, transitions=chain.transitions, start=chain.start, end=chain.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagger:
+    """A network with all that stands around it.
+
+    Args:
+        folder: Tags, labels and grouping.
+        network: Gives emissions.
+        chain: Decodes them.
+        source: Of the spans.
+        together: Notes whose inputs the network gets at once. With 1, nothing of a note's result depends on others.
+    """
+
+    folder: TaggerFolder
+    network: Network
+    chain: Chain
+    source: str
+    together: int = 1
+
+    def detect(self, notes: Iterable[Note]) -> Iterator[SpanSet]:
+        """Yield one set per note, in order."""
+        waiting = iter(notes)
+        while some := list(islice(waiting, self.together)):
+            parts = [self.inputs(note) for note in some]
+            flat = [part for note_parts in parts for part in note_parts]
+            found = iter(self.network.emissions(flat) if flat else [])
+            for note, note_parts in zip(some, parts, strict=True):
+                yield SpanSet.of(note, self.spans(note_parts, list(islice(found, len(note_parts)))))
+
+    def inputs(self, note: Note) -> list[Input]:
+        """Return what the network tags of a note; nothing where it is blank."""
+        tokens = tokenize(note.text)
+        return [
+            Input(note.text, tokens[part.start : part.stop])
+            for part in inputs(note.text, tokens, grouping=self.folder.grouping)
+        ]
+
+    def tags(self, note: Note) -> list[str]:
+        """Return the tag of each token of a note."""
+        parts = self.inputs(note)
+        if not parts:
+            return []
+        return [self.folder.tags[tag] for path in self.chain.best(self.network.emissions(parts)) for tag in path]
+
+    def spans(self, parts: Sequence[Input], emissions: Sequence[Emissions]) -> list[Span]:
+        """Return the spans of one note. A span's score is the least marginal probability of its tokens' tags."""
+        if not parts:
+            return []
+        paths = self.chain.best(emissions)
+        outside = self.folder.tags.index("O")
+        marked = [number for number, path in enumerate(paths) if (path != outside).any()]
+        shares = self.chain.shares([emissions[number] for number in marked]) if marked else []
+        return [
+            span
+            for number, rows in zip(marked, shares, strict=True)
+            for span in self._spans(parts[number], paths[number], rows)
+        ]
+
+    def _spans(self, part: Input, path: NDArray[np.int64], shares: Scores) -> Iterator[Span]:
+        sure = shares[np.arange(len(path)), path]
+        for first, last, label in entities([self.folder.tags[tag] for tag in path], part.tokens):
+            category = self.folder.labels[label]
+            yield Span(
+                part.tokens[first][0],
+                part.tokens[last][1],
+                category,
+                min(1.0, round(float(sure[first : last + 1].min()), _DIGITS)),
+                self.source,
+                label if label != category.value else "",
+            )
