@@ -5,16 +5,20 @@ standard error, nothing written; 3 a fault of the program.
 """
 
 from deid_assets.cli.app import app
-from deid_assets.cli.commands import agree, corpus, detect, doctor, evaluate, redact
+from deid_assets.cli.commands import corpus, detect, doctor, redact
+from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, corrections, evaluate
 from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.verification import verify
 
 __all__ = [
+    "adjudicate",
     "agree",
     "app",
+    "audit_gold",
     "corpus",
+    "corrections",
     "detect",
     "detectors",
     "doctor",

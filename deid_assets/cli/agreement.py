@@ -1,108 +1,155 @@
-"""``deid agreement``: two detectors compared where there is no gold."""
+"""``deid agreement``: annotators or detectors compared where there is no gold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from deid_assets.cli.annotators import Opinions, Reading, read_opinions
 from deid_assets.cli.app import PARTIAL
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.agreement import Agreement, Missed, agreement, missed_by_both
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.span import SpanSet
-from deid_assets.formats import Fault
+from deid_assets.cli.streams import Withheld
+from deid_assets.cli.tables import print_json, print_line, print_table
+from deid_assets.core.agreement import Agreement
+from deid_assets.core.alpha import NominalAgreement
+from deid_assets.core.phi import Profile, profile
+from deid_assets.evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed
+from deid_assets.evaluation.consensus import Consensus, consensus
 from deid_assets.reports.numbers import UNDEFINED, ratio
 
 
-def compare_sources(spans: Path, notes: NoteSource | None, *, sources: Sequence[str], as_json: bool) -> int:
-    """Print how far two detectors agree and what both may have missed.
+def compare_opinions(
+    files: Sequence[str],
+    *,
+    reading: Reading,
+    notes: Path | None,
+    sources: Sequence[str],
+    profile_name: str,
+    as_json: bool,
+) -> int:
+    """Print how far annotators or detectors agree, and what all may have missed; the exit code.
 
     Args:
-        spans: File with the opinions of both.
-        notes: Their notes, for what needs the length of the text; all in the file are compared where not given.
-        sources: Names of the two.
-        as_json: Print JSON in place of a table.
+        files: ``FILE[=NAME]``: several, or a spans file of several detectors.
+        reading: How notes are read.
+        notes: Their notes, for what needs the text.
+        sources: Detectors of a single spans file; all when empty.
+        profile_name: Labels to compare under.
+        as_json: Print JSON in place of tables.
 
     Raises:
-        ConfigError: There are not two different names.
-        InputError: A name is not in the file, or spans and notes are not for the same notes.
+        ConfigError: There are fewer than two opinions, or two of one name.
+        InputError: A name is not in the file, or the files are not of the same notes.
     """
-    if len(sources) != 2 or sources[0] == sources[1]:
-        raise ConfigError("agreement is between two detectors; give --source twice, with two names")
     withheld = Withheld()
-    every = SpansFile(spans).rest()
-    present = {span.source for of_note in every.values() for span in of_note}
-    if absent := sorted(set(sources) - present):
-        raise InputError(f"{spans}: no span is from {', '.join(absent)}; it has {', '.join(sorted(present)) or 'none'}")
-    lengths = _lengths(every, notes, withheld)
-    total = sum(_compared(every, lengths, sources), Agreement())
-    figures = _figures(total, missed_by_both(total.ranges))
+    chosen = profile(profile_name)
+    opinions = read_opinions(files, reading=reading, notes=notes, sources=sources, withheld=withheld)
+    found = consensus(opinions.spans, opinions.notes, profile=chosen)
+    figures = _figures(found, _captured(opinions, chosen))
+    count = len(next(iter(opinions.spans.values())))
     if as_json:
-        print_json({"sources": list(sources), "notes": len(lengths), "withheld": len(withheld), **figures})
+        head = {"sources": opinions.names, "notes": count, "withheld": len(withheld), "profile": chosen.name}
+        print_json({**head, **_of_two(figures), **figures})
     else:
-        print_table((" and ".join(sources), f"{len(lengths):,} notes"), _rows(figures), numbers_from=1)
+        _show(figures, count)
     return PARTIAL if len(withheld) else 0
 
 
-def _lengths(every: Mapping[str, SpanSet], notes: NoteSource | None, withheld: Withheld) -> dict[str, int]:
-    if notes is None:
-        return dict.fromkeys(every, 0)
-    lengths: dict[str, int] = {}
-    for found in notes.read():
-        if isinstance(found, Fault):
-            withheld.fault(found)
-            continue
-        note = found.note
-        if note.note_id not in every:
-            raise InputError(f"note {note.note_id!r} is not in the spans file; detect on all notes")
-        every[note.note_id].checked(note)
-        lengths[note.note_id] = len(note.text)
-    unknown = sorted(every.keys() - lengths.keys())
-    if unknown and not len(withheld):
-        raise InputError(f"{len(unknown)} notes of the spans file are not in {notes.path}, as {unknown[0]!r}")
-    if not lengths:
-        raise InputError(f"{notes.path}: no note could be read; nothing was compared")
-    return lengths
+def _captured(opinions: Opinions, chosen: Profile) -> Captures:
+    total = Captures(tuple(opinions.names))
+    for note_id in next(iter(opinions.spans.values())):
+        total += captures(opinions.of(note_id), profile=chosen)
+    return total
 
 
-def _compared(every: Mapping[str, SpanSet], lengths: Mapping[str, int], sources: Sequence[str]) -> Iterator[Agreement]:
-    for note_id, length in lengths.items():
-        spans = every[note_id]
-        first, second = (
-            SpanSet(note_id, spans.digest, tuple(span for span in spans if span.source == source)) for source in sources
-        )
-        yield agreement(first, second, length=length)
-
-
-def _figures(total: Agreement, missed: Missed | None) -> dict[str, Any]:
+def _figures(found: Consensus, captured: Captures) -> dict[str, Any]:
+    unitizing = found.unitizing
     return {
-        "spans": {
-            "both": total.ranges.tp,
-            "first_alone": total.ranges.fn,
-            "second_alone": total.ranges.fp,
+        "pairs": [{"first": first, "second": second, **_pair(one)} for (first, second), one in found.pairs.items()],
+        "alpha": {
+            "span_labels": _alpha(found.spans),
+            "token_labels": _alpha(found.tokens),
+            "unitizing": unitizing and {"alpha": unitizing.alpha, "by_label": dict(unitizing.by_label)},
         },
-        "f1": {"strict": total.strict.f1, "overlap": total.ranges.f1, "characters": total.characters.f1},
-        "observed": total.observed,
-        "kappa": total.kappa,
-        "missed": {"value": missed.value, "low": missed.low, "high": missed.high} if missed else None,
+        "missed": [_missed(captured, label) for label in [None, *sorted(captured.histories)]],
+        "assumptions": list(ASSUMPTIONS),
     }
 
 
-def _rows(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
-    spans, f1, missed = figures["spans"], figures["f1"], figures["missed"]
-    return [
-        ("spans of both", f"{spans['both']:,}"),
-        ("of the first alone", f"{spans['first_alone']:,}"),
-        ("of the second alone", f"{spans['second_alone']:,}"),
-        ("F1, same boundaries and label", ratio(f1["strict"])),
-        ("F1, overlap", ratio(f1["overlap"])),
-        ("F1, characters", ratio(f1["characters"])),
-        ("characters alike", ratio(figures["observed"])),
-        ("Cohen's kappa, characters", UNDEFINED if figures["kappa"] is None else f"{figures['kappa']:.3f}"),
-        (
-            "missed by both, if independent",
-            f"{missed['value']:,.0f} [{missed['low']:,.0f}, {missed['high']:,.0f}]" if missed else UNDEFINED,
-        ),
+def _pair(one: Agreement) -> dict[str, Any]:
+    return {
+        "spans": {"both": one.ranges.tp, "first_alone": one.ranges.fn, "second_alone": one.ranges.fp},
+        "f1": {"strict": one.strict.f1, "overlap": one.ranges.f1, "characters": one.characters.f1},
+        "observed": one.observed,
+        "kappa": one.kappa,
+    }
+
+
+def _alpha(found: NominalAgreement | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"alpha": found.alpha, "observed": found.observed, "units": found.units}
+
+
+def _missed(captured: Captures, label: str | None) -> dict[str, Any]:
+    made = estimate_missed(captured, label=label)
+    values = {name: getattr(made, name) for name in ("method", "value", "low", "high", "recall")} if made else None
+    return {"label": label, "marked": captured.of(label).total(), "estimate": values}
+
+
+def _of_two(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of the only pair, where there is one, without its names."""
+    if len(figures["pairs"]) > 1:
+        return {}
+    return {name: value for name, value in figures["pairs"][0].items() if name not in ("first", "second")}
+
+
+def _show(figures: Mapping[str, Any], count: int) -> None:
+    headings = (f"{count:,} notes", "both", "first alone", "second alone", "strict F1", "overlap F1", "char F1",
+                "chars alike", "kappa")  # fmt: skip
+    print_table(headings, [_pair_row(pair) for pair in figures["pairs"]], numbers_from=1)
+    typer.echo()
+    alpha = figures["alpha"]
+    unitizing = alpha["unitizing"] or {"alpha": None, "by_label": {}}
+    rows = [
+        ("of tokens, unmarked too", *_alpha_cells(alpha["token_labels"])),
+        ("of spans that two marked alike", *_alpha_cells(alpha["span_labels"])),
+        ("unitizing, all labels", _signed(unitizing["alpha"]), "", ""),
+        *((f"  {label}", _signed(value), "", "") for label, value in unitizing["by_label"].items()),
     ]
+    print_table(("Krippendorff's alpha", "alpha", "observed", "units"), rows, numbers_from=1)
+    typer.echo()
+    missed = [_missed_row(row) for row in figures["missed"]]
+    print_table(("marked by any", "identifiers", "missed by all", "found by any"), missed, numbers_from=1)
+    print_line("the estimate holds where " + "; ".join(figures["assumptions"]))
+
+
+def _pair_row(pair: Mapping[str, Any]) -> list[str]:
+    spans, f1 = pair["spans"], pair["f1"]
+    return [
+        f"{pair['first']} and {pair['second']}",
+        *(f"{spans[name]:,}" for name in ("both", "first_alone", "second_alone")),
+        *(ratio(f1[name]) for name in ("strict", "overlap", "characters")),
+        ratio(pair["observed"]),
+        _signed(pair["kappa"]),
+    ]
+
+
+def _alpha_cells(found: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    if found is None:
+        return UNDEFINED, UNDEFINED, UNDEFINED
+    return _signed(found["alpha"]), ratio(found["observed"]), f"{found['units']:,}"
+
+
+def _signed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def _missed_row(row: Mapping[str, Any]) -> list[str]:
+    made = row["estimate"]
+    cells = [UNDEFINED, UNDEFINED]
+    if made:
+        cells = [f"{made['value']:,.0f} [{made['low']:,.0f}, {made['high']:,.0f}]", ratio(made["recall"])]
+    return [row["label"] or "all", f"{row['marked']:,}", *cells]

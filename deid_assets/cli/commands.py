@@ -16,11 +16,9 @@ from deid_assets.cli.arguments import (
     FormatOption,
     JobsOption,
     JsonOption,
-    LabelsOption,
     LangOption,
     NotesArg,
     PolicyOption,
-    ProfileOption,
     ReadOption,
     ResolveOption,
     ResolveOrUniteOption,
@@ -32,7 +30,6 @@ from deid_assets.cli.redaction import Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import ConfigError
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
 
@@ -121,66 +118,6 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 
     write_notes(out, redacted(), format=written_as.name)
     return finish(counted, withheld, out, as_json=as_json)
-
-
-@app.command()
-@guarded
-def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
-    *,
-    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
-    pred: Arg[list[Path], typer.Option(metavar="FILE", help="Spans that deid detect wrote; several times to compare.")],
-    out: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Where report.html and scores.json go, if anywhere.")
-    ] = None,
-    profile: ProfileOption = "harmonised",
-    source: Arg[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
-        ),
-    ] = None,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-    markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
-) -> int:
-    """Score spans against gold.
-
-    Strict, relaxed and by character, per category; the report has intervals.
-    """
-    from deid_assets.cli.evaluation import evaluate_files  # noqa: PLC0415 - loads what the report is made with
-
-    notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
-    if out is not None:
-        check_out(out, inputs=[gold, *pred], is_folder=True)
-    if as_json and markdown:
-        raise ConfigError("give --json or --markdown, not both")
-    style = "json" if as_json else "markdown" if markdown else "table"
-    return evaluate_files(notes, pred, out, sources=source or [], labels=labels, profile_name=profile, style=style)
-
-
-@app.command("agreement")
-@guarded
-def agree(
-    spans: Arg[Path, typer.Argument(metavar="SPANS", help="Spans that deid detect wrote with several detectors.")],
-    *,
-    source: Arg[list[str], typer.Option(metavar="NAME", help="A detector to compare; given twice.")],
-    notes: Arg[
-        Path | None, typer.Option(metavar="NOTES", help="Their notes, for what needs the length of the text.")
-    ] = None,
-    format_name: FormatOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Compare two detectors without gold.
-
-    How far they agree, and an estimate of what both missed.
-    """
-    from deid_assets.cli.agreement import compare_sources  # noqa: PLC0415 - loads what reports are written with
-
-    texts = NoteSource(notes, format_name, None, read_options(read or [], annotations=False)) if notes else None
-    return compare_sources(spans, texts, sources=source, as_json=as_json)
 
 
 @corpus_app.command("make")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from deid_assets.core.errors import DigestError
 from deid_assets.core.intervals import is_inside, is_touched, union
-from deid_assets.core.phi import Profile
+from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.span_errors import Place, places
+from deid_assets.evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]
 """Of the first and of the second system: whether the span is hidden, or for a false alarm whether it is given."""
@@ -34,12 +34,13 @@ class Difference:
 
 
 def differences(
-    gold: SpanSet, first: SpanSet, second: SpanSet, *, profile: Profile
+    gold: SpanSet, first: SpanSet, second: SpanSet, *, profile: Profile, scope: frozenset[Phi] | None = None
 ) -> tuple[list[Difference], Counter[tuple[str, Verdict]]]:
     """Return the spans of one note that one system alone has, and gold spans by label and verdict.
 
     A gold span is had where predictions of any label cover all of it; a false alarm is a prediction that touches no
-    gold, and the other system has it where it marks any of it.
+    gold, and the other system has it where it marks any of it. Of categories outside ``scope``, which the gold does
+    not annotate, none is a false alarm.
 
     Raises:
         DigestError: The three are not of the same note and text.
@@ -63,11 +64,14 @@ def differences(
     for at, spans in enumerate((first, second)):
         found += [
             Difference(gold.note_id, place, is_gold=False, by_first=at == 0)
-            for place in _alarms(spans, profile, marked)
+            for place in _alarms(spans, profile, scope, marked)
             if not is_touched(place[:2], covers[1 - at])
         ]
     return found, table
 
 
-def _alarms(spans: SpanSet, profile: Profile, marked: list[tuple[int, int]]) -> Iterator[Place]:
-    return (place for place in places(spans, profile) if not is_touched(place[:2], marked))
+def _alarms(
+    spans: SpanSet, profile: Profile, scope: frozenset[Phi] | None, marked: list[tuple[int, int]]
+) -> Iterator[Place]:
+    found = predictions(spans, profile, scope=scope)
+    return (one.place for one in found if one.counts and not is_touched(one.place[:2], marked))

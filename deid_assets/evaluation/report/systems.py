@@ -39,7 +39,7 @@ def _diff(corpus: Corpus, first: System, second: System, shown: Shown) -> Json:
     cells: dict[tuple[bool, bool], list[Difference]] = {}
     left, right = ({pred.note_id: pred for _, pred in corpus.pairs(one.spans)} for one in (first, second))
     for note_id, gold in corpus.gold.items():
-        found, of_note = differences(gold, left[note_id], right[note_id], profile=corpus.profile)
+        found, of_note = differences(gold, left[note_id], right[note_id], profile=corpus.profile, scope=corpus.scope)
         table.update(of_note)
         for one in found:
             cells.setdefault((one.is_gold, one.by_first), []).append(one)
@@ -77,10 +77,10 @@ def _rows(found: Sequence[Difference], shown: Shown) -> Iterator[Json]:
 
 
 def opinions_of(corpus: Corpus, systems: Sequence[System]) -> Opinions:
-    """Return the spans of every note by system."""
+    """Return the spans of every note by system, of the categories that the gold annotates."""
     by_note: dict[str, dict[str, SpanSet]] = {note_id: {} for note_id in corpus.gold}
     for system in systems:
-        for _, pred in corpus.pairs(system.spans):
+        for _, pred in corpus.in_scope(corpus.pairs(system.spans)):
             by_note[pred.note_id][system.name] = pred
     return by_note
 

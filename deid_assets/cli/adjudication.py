@@ -1,0 +1,92 @@
+"""``deid adjudicate``: one gold from several annotators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from deid_assets.cli.annotators import Reading, read_opinions
+from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.lists import check_list, write_list
+from deid_assets.cli.outputs import check_out, out_format
+from deid_assets.cli.streams import Withheld
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.adjudication import Tie, adjudicate
+from deid_assets.formats import Annotated, write_notes
+
+_SHOWN = 20
+_COLUMNS = ("note_id", "start", "end", "opinions")
+
+
+def adjudicate_files(
+    files: Sequence[str], out: Path, *, ties: Path | None, reading: Reading, notes: Path | None, as_json: bool
+) -> int:
+    """Write the notes on which a majority agrees, and list the places on which none does; the exit code.
+
+    Args:
+        files: ``FILE[=NAME]``, an annotator each.
+        out: Gold to write, in categories.
+        ties: List to write.
+        reading: How notes are read.
+        notes: The notes, where no file has their text.
+        as_json: Print JSON.
+
+    Raises:
+        ConfigError: There are fewer than two annotators.
+        InputError: No file has the text, the files are not of the same notes, or every note has a tie.
+    """
+    check_list(ties)
+    inputs = [Path(file.rpartition("=")[0] or file) for file in files] + [Path(file) for file in files]
+    written_as = out_format(out, None)
+    check_out(out, inputs=[*inputs, *([notes] if notes else [])], is_folder=written_as.is_folder)
+    withheld = Withheld()
+    opinions = read_opinions(files, reading=reading, notes=notes, sources=(), withheld=withheld)
+    if not opinions.notes:
+        raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
+    open_ties: list[Tie] = []
+    settled: dict[str, SpanSet] = {}
+    for note_id in next(iter(opinions.spans.values())):
+        spans, tied = adjudicate(opinions.of(note_id))
+        open_ties += tied
+        if not tied:
+            settled[note_id] = spans
+    rows = [asdict(tie) for tie in open_ties]
+    if ties is not None:
+        write_list(ties, rows, columns=_COLUMNS)
+    if not settled:
+        raise InputError(
+            f"all {len({tie.note_id for tie in open_ties})} notes have a place without a majority; "
+            "give a further annotator, or list the places with --ties FILE"
+        )
+
+    def gold() -> Iterator[Annotated]:
+        return (Annotated(opinions.notes[note_id], spans) for note_id, spans in settled.items())
+
+    count = write_notes(out, gold(), format=written_as.name)
+    tied_notes = len({tie.note_id for tie in open_ties})
+    if as_json:
+        print_json({"notes": count, "tied_notes": tied_notes, "ties": rows, "withheld": len(withheld), "out": str(out)})
+    else:
+        _show(open_ties)
+        say(f"{count:,} notes settled, {tied_notes:,} withheld for {len(open_ties):,} ties; written to {out}")
+    return PARTIAL if open_ties or len(withheld) else 0
+
+
+def _show(ties: Sequence[Tie]) -> None:
+    if not ties:
+        return
+    names = list(ties[0].opinions)
+    rows = [
+        [tie.note_id, f"{tie.start}-{tie.end}", *(_marks(tie.opinions[name]) for name in names)]
+        for tie in ties[:_SHOWN]
+    ]
+    print_table(("tie in note", "place", *names), rows)
+    if len(ties) > _SHOWN:
+        say(f"and {len(ties) - _SHOWN:,} more; --ties FILE lists all")
+
+
+def _marks(marked: Sequence[tuple[int, int, str]]) -> str:
+    return ", ".join(f"{label} {start}-{end}" for start, end, label in marked) or "nothing"

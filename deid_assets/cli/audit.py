@@ -1,0 +1,126 @@
+"""``deid audit-gold``: where systems agree against the annotators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deid_assets.cli.annotators import Reading
+from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.evaluation_inputs import Gold, Named, check_names, read_systems
+from deid_assets.cli.lists import check_list, write_list
+from deid_assets.cli.streams import Withheld
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.core.errors import DeidError, InputError
+from deid_assets.core.phi import Profile, profile
+from deid_assets.core.score import pair
+from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.gold_review import Doubt, doubts, quorum
+from deid_assets.evaluation.report.gold import doubt_json
+
+_SHOWN = 20
+_COLUMNS = ("note", "start", "end", "label", "gold_label", "systems", "score")
+
+
+def audit_files(
+    gold_path: Path,
+    preds: Sequence[str],
+    *,
+    reading: Reading,
+    sources: Sequence[str],
+    agreeing: int | None,
+    out: Path | None,
+    profile_name: str,
+    as_json: bool,
+) -> int:
+    """List places where systems agree against the gold; the exit code.
+
+    Args:
+        gold_path: Annotated notes.
+        preds: ``FILE[=NAME]``; a spans file of several detectors is that many systems.
+        reading: How notes are read.
+        sources: Detectors of the files that count; all when empty.
+        agreeing: How many must agree; more than half, and at least two, where not given.
+        out: List to write.
+        profile_name: Labels to compare under.
+        as_json: Print JSON.
+
+    Raises:
+        ConfigError: There are too few systems.
+        InputError: Gold and predictions are not of the same notes.
+    """
+    check_list(out)
+    withheld, chosen = Withheld(), profile(profile_name)
+    gold = reading.gold(gold_path, withheld)
+    systems = _systems([Named.parse(pred) for pred in preds], gold, sources)
+    needed = quorum(len(systems), agreeing)
+    rows = [doubt_json(doubt) for doubt in _doubts(gold, systems, chosen, needed)]
+    rows.sort(key=lambda row: (-len(row["systems"]), -row["score"], row["note"], row["start"]))
+    if out is not None:
+        write_list(out, rows, columns=_COLUMNS)
+    if as_json:
+        print_json({"systems": list(systems), "agreeing": needed, "notes": len(gold.spans), "places": rows})
+    else:
+        _show(rows, needed, len(systems))
+    return PARTIAL if len(withheld) else 0
+
+
+def _systems(preds: Sequence[Named], gold: Gold, sources: Sequence[str]) -> dict[str, Mapping[str, SpanSet]]:
+    """Return every detector of every file as a system of its own."""
+    check_names(preds)
+    found: dict[str, Mapping[str, SpanSet]] = {}
+    for pred in preds:
+        is_alone = len(preds) == 1
+        for whole in read_systems(pred, gold, sources=(), is_alone=is_alone, is_sample=False):
+            present = sorted({span.source for spans in whole.spans.values() for span in spans})
+            if len(present) < 2:
+                found[whole.name] = whole.spans
+                continue
+            if absent := sorted(set(sources) - set(present)):
+                raise InputError(f"{pred.path}: no span is from {', '.join(absent)}; it has {', '.join(present)}")
+            for source in sources or present:
+                found[source if is_alone else f"{pred.shown}: {source}"] = {
+                    note_id: SpanSet(note_id, spans.digest, tuple(span for span in spans if span.source == source))
+                    for note_id, spans in whole.spans.items()
+                }
+    return found
+
+
+def _doubts(gold: Gold, systems: Mapping[str, Mapping[str, SpanSet]], chosen: Profile, needed: int) -> list[Doubt]:
+    for name, spans in systems.items():
+        try:
+            for _ in pair(gold.spans.values(), spans.values()):
+                pass
+        except DeidError as error:
+            raise InputError(f"{name}: {error}") from error
+    return [
+        doubt
+        for note_id, of_note in gold.spans.items()
+        for doubt in doubts(
+            of_note,
+            {name: spans[note_id] for name, spans in systems.items()},
+            profile=chosen,
+            scope=gold.scope,
+            agreeing=needed,
+        )
+    ]
+
+
+def _show(rows: Sequence[Mapping[str, Any]], needed: int, systems: int) -> None:
+    omitted = Counter(row["label"] for row in rows if row["gold_label"] is None)
+    relabelled = Counter(row["label"] for row in rows if row["gold_label"] is not None)
+    if rows:
+        counts = [[name, f"{omitted[name]:,}", f"{relabelled[name]:,}"] for name in sorted({*omitted, *relabelled})]
+        print_table(("label", "gold is silent", "gold has another label"), counts, numbers_from=1)
+        print_table(
+            ("note", "place", "label", "gold", "systems", "score"),
+            [
+                [row["note"], f"{row['start']}-{row['end']}", row["label"], row["gold_label"] or "silent",
+                 ", ".join(row["systems"]), f"{row['score']:.2f}"]
+                for row in rows[:_SHOWN]
+            ],
+        )  # fmt: skip
+    more = f"; {_SHOWN} are shown, --out FILE lists all" if len(rows) > _SHOWN else ""
+    say(f"{len(rows):,} places where at least {needed} of {systems} systems agree against the gold{more}")

@@ -1,0 +1,227 @@
+"""The commands on gold and scores: arguments in, one function called."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated as Arg
+from typing import Any
+
+import typer
+
+from deid_assets.cli.app import app, guarded
+from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, ProfileOption, ReadOption
+from deid_assets.cli.outputs import check_out
+from deid_assets.cli.streams import NoteSource, read_options
+from deid_assets.core.errors import ConfigError
+
+OpinionsArg = Arg[
+    list[str],
+    typer.Argument(metavar="FILE[=NAME]...", help="Annotated notes, or spans files; each an annotator or a system."),
+]
+SystemsOption = Arg[
+    list[str],
+    typer.Option("--pred", metavar="FILE[=NAME]", help="Spans that deid detect wrote; several times for several."),
+]
+SourcesOption = Arg[
+    list[str] | None, typer.Option("--source", metavar="NAME", help="Take these detectors of a spans file alone.")
+]
+
+
+@app.command()
+@guarded
+def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
+    context: typer.Context,
+    *,
+    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
+    pred: SystemsOption,
+    out: Arg[
+        Path | None, typer.Option(metavar="FOLDER", help="Where report.html and report.json go, if anywhere.")
+    ] = None,
+    profile: ProfileOption = "harmonised",
+    source: Arg[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
+        ),
+    ] = None,
+    group_by: Arg[
+        list[str] | None, typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times.")
+    ] = None,
+    sample: Arg[bool, typer.Option("--sample", help="The gold is a sample of the notes with predictions.")] = False,
+    allow_overlaps: Arg[bool, typer.Option("--allow-overlaps", help="Score gold whose spans overlap.")] = False,
+    restricted: Arg[
+        bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
+    ] = False,
+    causes: Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")] = None,
+    card: Arg[
+        list[Path] | None, typer.Option(metavar="FILE", help="Model card in JSON with a learning curve; several times.")
+    ] = None,
+    format_name: FormatOption = None,
+    labels: LabelsOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+    markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
+) -> int:
+    """Score spans against gold.
+
+    Strict, relaxed and by character, per category; the report has every metric, with intervals.
+    """
+    from deid_assets.cli.evaluation import Request, evaluate_files  # noqa: PLC0415 - loads what the report is made with
+    from deid_assets.cli.evaluation_inputs import Named  # noqa: PLC0415
+
+    notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
+    preds = [Named.parse(argument) for argument in pred]
+    if out is not None:
+        inputs = [gold, *(named.path for named in preds), *(card or ()), *filter(None, [causes])]
+        check_out(out, inputs=inputs, is_folder=True)
+    if as_json and markdown:
+        raise ConfigError("give --json or --markdown, not both")
+    request = Request(
+        gold=notes,
+        preds=preds,
+        out=out,
+        sources=source or (),
+        labels=labels,
+        profile=profile,
+        style="json" if as_json else "markdown" if markdown else "table",
+        group_by=group_by or (),
+        restricted=restricted,
+        causes=causes,
+        cards=card or (),
+        is_sample=sample,
+        overlaps_allowed=allow_overlaps,
+        command=_command_line(context),
+    )
+    return evaluate_files(request)
+
+
+@app.command("agreement")
+@guarded
+def agree(
+    opinions: OpinionsArg,
+    *,
+    source: SourcesOption = None,
+    notes: Arg[
+        Path | None, typer.Option(metavar="NOTES", help="Their notes, for what needs the text, where no file has it.")
+    ] = None,
+    profile: ProfileOption = "harmonised",
+    format_name: FormatOption = None,
+    labels: LabelsOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare annotators or detectors without gold.
+
+    How far they agree, and an estimate of what all missed.
+    """
+    from deid_assets.cli.agreement import compare_opinions  # noqa: PLC0415 - loads what reports are written with
+    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+
+    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    return compare_opinions(
+        opinions, reading=reading, notes=notes, sources=source or [], profile_name=profile, as_json=as_json
+    )
+
+
+@app.command()
+@guarded
+def adjudicate(
+    opinions: OpinionsArg,
+    *,
+    out: Arg[Path, typer.Option(metavar="PATH", help="Gold to write; the suffix chooses the format.")],
+    ties: Arg[
+        Path | None, typer.Option(metavar="FILE", help="Places without a majority to write, .jsonl: offsets, no text.")
+    ] = None,
+    notes: Arg[Path | None, typer.Option(metavar="NOTES", help="The notes, where no file has their text.")] = None,
+    format_name: FormatOption = None,
+    labels: LabelsOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Make one gold of several annotators, by majority.
+
+    A note with a place on which there is none is withheld, and the place listed: a further annotator decides.
+    """
+    from deid_assets.cli.adjudication import adjudicate_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+
+    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    return adjudicate_files(opinions, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
+
+
+@app.command("audit-gold")
+@guarded
+def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
+    *,
+    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
+    pred: SystemsOption,
+    source: SourcesOption = None,
+    agreeing: Arg[
+        int | None, typer.Option(metavar="N", min=1, help="Systems that must agree; more than half if not given.")
+    ] = None,
+    out: Arg[Path | None, typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text.")] = None,
+    profile: ProfileOption = "harmonised",
+    format_name: FormatOption = None,
+    labels: LabelsOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """List what annotators may have overlooked.
+
+    Places that many systems mark and the gold does not, or under another label.
+    """
+    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
+
+    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    if out is not None:
+        check_out(out, inputs=[gold], is_folder=False)
+    return audit_files(
+        gold, pred, reading=reading, sources=source or [], agreeing=agreeing, out=out, profile_name=profile,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command()
+@guarded
+def corrections(  # noqa: PLR0913 - one parameter per option of the command line
+    original: Arg[Path, typer.Argument(metavar="ORIGINAL", help="Annotated notes as they were.")],
+    corrected: Arg[Path, typer.Argument(metavar="CORRECTED", help="The same notes, annotations corrected.")],
+    *,
+    pred: Arg[
+        list[str] | None, typer.Option(metavar="FILE[=NAME]", help="Spans to score on both; several times.")
+    ] = None,
+    out: Arg[Path | None, typer.Option(metavar="FILE", help="Changes to write, .jsonl or .csv: offsets.")] = None,
+    profile: ProfileOption = "harmonised",
+    format_name: FormatOption = None,
+    labels: LabelsOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say what a correction of the gold changed.
+
+    With spans files, their scores on the gold as it was and as it is.
+    """
+    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs
+
+    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    if out is not None:
+        check_out(out, inputs=[original, corrected], is_folder=False)
+    return correct_files(
+        original, corrected, reading=reading, preds=pred or [], out=out, profile_name=profile, as_json=as_json
+    )
+
+
+def _command_line(context: typer.Context) -> str:
+    """Return the call as it can be made again, without what is as by default."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        value: Any = context.params.get(parameter.name or "")
+        if not value or value == parameter.default:
+            continue
+        flag = parameter.opts[:1] if parameter.param_type_name == "option" else []
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += flag if one is True else [*flag, str(one)]
+    return shlex.join(words)

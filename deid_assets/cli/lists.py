@@ -1,0 +1,42 @@
+"""Lists of places written to a file: JSON Lines or CSV by suffix."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.errors import InputError
+
+
+def check_list(out: Path | None) -> None:
+    """Refuse a suffix that says no format.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    if out is not None and out.suffix.lower() not in (".jsonl", ".csv"):
+        raise InputError(f"{out}: a list ends in .jsonl or .csv")
+
+
+def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str]) -> None:
+    """Write rows; in CSV a list is joined by semicolons, and what a spreadsheet would compute is quoted."""
+    if out.suffix.lower() == ".csv":
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+        text = buffer.getvalue()
+    else:
+        text = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    part = out.with_name(f".{out.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(out)
+
+
+def _cell(value: Any) -> str:
+    text = ";".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

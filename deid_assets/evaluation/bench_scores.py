@@ -1,0 +1,195 @@
+"""What a bake-off says of its detectors: scores where there is gold, agreement where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from deid_assets.core.agreement import Agreement, agreement
+from deid_assets.core.comparison import Comparison, Row
+from deid_assets.core.counts import Counts, Evaluation, Scheme
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import InputError
+from deid_assets.core.marginal import MAX_DETECTORS, Coverage, coverage
+from deid_assets.core.phi import Phi, Profile
+from deid_assets.core.score import evaluate_by_note
+from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.capture_recapture import Captures, captures
+from deid_assets.evaluation.resampling import RESAMPLES, compare
+
+Outcomes = Mapping[str, Mapping[str, SpanSet | Failed]]
+"""Detector to note id to what it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What there is to find.
+
+    Args:
+        spans: By note id; notes without annotation are absent.
+        lengths: Note id to code points, of the same notes at least.
+        scope: Categories that it annotates, or ``None`` for all.
+        patients: Note id to patient id, where known.
+    """
+
+    spans: Mapping[str, SpanSet]
+    lengths: Mapping[str, int]
+    scope: frozenset[Phi] | None = None
+    patients: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Detectors against the same gold.
+
+    Args:
+        evaluations: Detector to its counts. A note that it failed on counts as one where it found nothing.
+        comparison: Intervals, and differences to the first detector.
+        coverage: Who marks what; ``None`` for more than ``MAX_DETECTORS`` detectors, and without gold spans.
+    """
+
+    evaluations: Mapping[str, Evaluation]
+    comparison: Comparison
+    coverage: Coverage | None
+
+
+def score(gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = RESAMPLES) -> Scored:
+    """Score every detector on every note that has gold.
+
+    Raises:
+        InputError: There is no gold, or a detector did not answer for a note.
+        DigestError: Spans were made for another text.
+    """
+    if not gold.spans:
+        raise InputError("no note is annotated; give notes with gold spans, or compare the detectors without gold")
+    evaluations: dict[str, Evaluation] = {}
+    rows: dict[str, Mapping[str, Row]] = {}
+    for name, answers in outcomes.items():
+        pairs = [(spans, answered(name, spans, answers)) for spans in gold.spans.values()]
+        evaluations[name], rows[name] = evaluate_by_note(pairs, profile=profile, scope=gold.scope, lengths=gold.lengths)
+    patients = {note_id: patient for note_id, patient in (gold.patients or {}).items() if note_id in gold.spans}
+    return Scored(
+        evaluations,
+        compare(rows, patients=patients or None, resamples=resamples),
+        _coverage(gold, outcomes, profile),
+    )
+
+
+def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) -> SpanSet:
+    """Return what a detector found in a note, nothing where it failed.
+
+    Raises:
+        InputError: It was not asked: a note that nobody ran it on is no note where it found nothing.
+    """
+    found = answers.get(gold.note_id)
+    if found is None:
+        raise InputError(f"{name}: no answer for note {gold.note_id!r}; run it on every note that has gold")
+    return found if isinstance(found, SpanSet) else SpanSet(gold.note_id, gold.digest)
+
+
+def _coverage(gold: Gold, outcomes: Outcomes, profile: Profile) -> Coverage | None:
+    if len(outcomes) > MAX_DETECTORS:
+        return None
+    total = Coverage(tuple(outcomes))
+    for spans in gold.spans.values():
+        total += coverage(
+            spans, {name: answered(name, spans, answers) for name, answers in outcomes.items()}, profile=profile
+        )
+    return total if total.spans else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a detector can find by design.
+
+    Args:
+        blind: Profile labels that none of its categories counts as, sorted.
+        gold: Gold spans of the labels that it can find.
+        share: Share of all gold spans that these are; ``None`` without gold spans.
+        hidden: Gold spans hidden and left of the labels that it can find.
+    """
+
+    blind: tuple[str, ...]
+    gold: int
+    share: float | None
+    hidden: Counts
+
+
+def reach(evaluation: Evaluation, labels: frozenset[Phi], *, profile: Profile) -> Reach:
+    """Return what of the gold a detector could find by design, and how it did there."""
+    seen = {profile.label_of(label) for label in labels}
+    gold_of = {label: evaluation.counts(label, Scheme.HIDDEN) for label in evaluation.labels}
+    within = sum((counts for label, counts in gold_of.items() if label in seen), Counts())
+    total = sum(counts.gold for counts in gold_of.values())
+    shown = {label for label, counts in gold_of.items() if counts.gold}
+    return Reach(tuple(sorted(shown - seen)), within.gold, within.gold / total if total else None, within)
+
+
+def blind_labels(labels: frozenset[Phi], *, profile: Profile, scope: frozenset[Phi] | None = None) -> tuple[str, ...]:
+    """Return the profile's labels that a detector cannot find by design, sorted.
+
+    Args:
+        labels: What it declares.
+        profile: Whose labels.
+        scope: Look at the labels of these categories only.
+    """
+    wanted = {label for category, label in profile.labels.items() if scope is None or category in scope}
+    return tuple(sorted(wanted - {profile.label_of(label) for label in labels}))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Detectors without gold.
+
+    Args:
+        notes: How many all of them answered; the others are left out.
+        pairs: Two detectors to their agreement.
+        captures: Who marked what.
+    """
+
+    notes: int
+    pairs: Mapping[tuple[str, str], Agreement]
+    captures: Captures
+
+
+def compare_opinions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]) -> Compared:
+    """Compare two or more detectors on the notes that all of them answered.
+
+    Raises:
+        InputError: There are fewer than two detectors, or no note that all answered.
+    """
+    if len(outcomes) < 2:
+        raise InputError("without gold, detectors can only be compared with each other; name at least two")
+    opinions = list(_opinions(outcomes, lengths))
+    if not opinions:
+        raise InputError("there is no note that every detector answered; nothing can be compared")
+    pairs = {
+        (first, second): sum(
+            (agreement(found[first], found[second], length=lengths[found[first].note_id]) for found in opinions),
+            Agreement(),
+        )
+        for first, second in combinations(outcomes, 2)
+    }
+    total = sum((captures(found, profile=profile) for found in opinions), Captures(tuple(outcomes)))
+    return Compared(len(opinions), pairs, total)
+
+
+def _opinions(outcomes: Outcomes, note_ids: Iterable[str]) -> Iterator[dict[str, SpanSet]]:
+    for note_id in note_ids:
+        found = {name: answers.get(note_id) for name, answers in outcomes.items()}
+        answers_only = {name: spans for name, spans in found.items() if isinstance(spans, SpanSet)}
+        if len(answers_only) == len(outcomes):
+            yield answers_only
+
+
+def by_note(outcomes: Sequence[SpanSet | Failed]) -> dict[str, SpanSet | Failed]:
+    """Return outcomes by note id.
+
+    Raises:
+        InputError: A note comes twice.
+    """
+    found = {outcome.note_id: outcome for outcome in outcomes}
+    if len(found) < len(outcomes):
+        raise InputError("two notes have the same id; give each note an id of its own")
+    return found

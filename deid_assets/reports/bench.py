@@ -1,0 +1,79 @@
+"""The page of a bake-off: detectors side by side, with what each costs and what it cannot find by design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deid_assets.core.comparison import Ratio
+from deid_assets.core.errors import InputError
+from deid_assets.core.score import Scheme
+from deid_assets.reports.bench_entries import Bakeoff, Entry
+from deid_assets.reports.bench_tables import (
+    Table,
+    agreement_table,
+    best_line_up,
+    cost_table,
+    interval,
+    label_table,
+    marginal_table,
+    missing_table,
+)
+from deid_assets.reports.comparison import difference_table, drawn_from
+from deid_assets.reports.numbers import Estimate, axis_floor, recall_of
+from deid_assets.reports.page import mark, render
+
+
+def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> str:
+    """Return one self-contained HTML page.
+
+    Args:
+        found: What to show.
+        title: Heading of the page.
+        provenance: Name to value of what identifies the run: machine, versions, the command.
+
+    Raises:
+        InputError: There is no entry.
+    """
+    if not found.entries:
+        raise InputError(f"report {title!r} has no detector; name at least one")
+    hidden = [_hidden(entry) for entry in found.entries]
+    floor = axis_floor(hidden)
+    return render(
+        "bench.html.j2",
+        title=title,
+        found=found,
+        scored=[entry for entry in found.entries if entry.evaluation],
+        floor=floor,
+        marks={entry.name: mark(one, floor) for entry, one in zip(found.entries, hidden, strict=True)},
+        strict={entry.name: interval(found, entry, Scheme.STRICT, Ratio.F1) for entry in found.entries},
+        hidden={entry.name: interval(found, entry, Scheme.HIDDEN, Ratio.RECALL) for entry in found.entries},
+        costs=cost_table(found),
+        tables=[(heading, caption, *table) for heading, caption, table in _tables(found) if table[1]],
+        best=best_line_up(found.coverage),
+        sampling=drawn_from(found.comparison) if found.comparison else "",
+        provenance=provenance,
+    )
+
+
+def _tables(found: Bakeoff) -> list[tuple[str, str, Table]]:
+    """Return heading, caption and table of each further section."""
+    first = found.entries[0].name
+    return [
+        ("By label", "Gold spans hidden; “by design” where the detector declares no such category", label_table(found)),
+        (
+            "What each one adds",
+            "All detectors together, less all but this one; labels left aside",
+            marginal_table(found),
+        ),
+        (
+            "What chance may do",
+            f"Difference to {first}, paired on the same notes; p not corrected for several comparisons",
+            difference_table(found.comparison) if found.comparison else ([], []),
+        ),
+        ("Agreement", "Each two, on the notes that all answered", agreement_table(found.pairs)),
+        ("What all may have missed", "Identifiers that no detector marked, estimated", missing_table(found.missing)),
+    ]
+
+
+def _hidden(entry: Entry) -> Estimate | None:
+    return recall_of(entry.evaluation.micro(Scheme.HIDDEN)) if entry.evaluation else None

@@ -1,0 +1,185 @@
+"""The tables of a bake-off, for the screen, the page and the Dagster UI alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deid_assets.core.agreement import Agreement
+from deid_assets.core.comparison import Interval, Ratio
+from deid_assets.core.marginal import Coverage, LineUp, best_subset, marginals
+from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.reports.bench_entries import Bakeoff, Entry, Missing
+from deid_assets.reports.comparison import drawn_from, interval_of
+from deid_assets.reports.numbers import UNDEFINED, amount, ratio
+from deid_assets.reports.tables import _escaped, _table
+
+Table = tuple[list[str], list[list[str]]]
+"""Headings and rows, the first column a name."""
+
+NOTHING_MISSING = "-"
+
+
+def side_by_side(found: Bakeoff) -> Table:
+    """Return the one table of a bake-off: scores where there is gold, costs, and what cannot be found by design."""
+    scores = ["Hidden [95 %]", "Strict F1 [95 %]", "P", "Within reach"] if found.gold else []
+    headings = ["Detector", *scores, "Notes/s", "kChars/s", "Start s", "MiB", "Failed", "Cannot find by design"]
+    rows = []
+    for entry in found.entries:
+        if entry.fault:
+            rows.append([entry.name, *[UNDEFINED] * (len(headings) - 2), entry.fault])
+            continue
+        rows.append([entry.name, *(_scores(found, entry) if found.gold else []), *_costs(entry), blind_of(entry)])
+    return headings, rows
+
+
+def explained(found: Bakeoff) -> str:
+    """Return what the columns of ``side_by_side`` are, in two sentences."""
+    costs = "Speed without start-up; MiB is the largest memory of the detector's own process."
+    if not found.gold:
+        return f"{found.notes:,} notes without gold. {costs}"
+    drawn = f"; intervals: {drawn_from(found.comparison)}" if found.comparison else ""
+    return (
+        f"{found.notes:,} notes; gold: {found.gold}{drawn}. Within reach: gold spans hidden of those that the "
+        f"detector can find by design, and their share of all. {costs}"
+    )
+
+
+def _scores(found: Bakeoff, entry: Entry) -> list[str]:
+    strict = entry.evaluation.micro(Scheme.STRICT) if entry.evaluation else None
+    return [
+        interval(found, entry, Scheme.HIDDEN, Ratio.RECALL),
+        interval(found, entry, Scheme.STRICT, Ratio.F1),
+        ratio(strict.precision if strict else None),
+        f"{ratio(entry.within.value)} of {entry.within_share:.0%}"
+        if entry.within and entry.within_share is not None
+        else UNDEFINED,
+    ]
+
+
+def _costs(entry: Entry) -> list[str]:
+    spent = entry.expense
+    if spent is None:
+        return [*[UNDEFINED] * 4, amount(entry.failed)]
+    memory = f"{spent.peak_bytes / 2**20:,.0f}" if spent.peak_bytes else UNDEFINED
+    return [
+        rate(spent.notes_per_s),
+        rate(spent.chars_per_s / 1_000),
+        f"{spent.start_s:,.1f}",
+        memory,
+        amount(entry.failed),
+    ]
+
+
+def rate(per_s: float) -> str:
+    """Return whole numbers from 100 on, one decimal below: more would be noise."""
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:,.1f}"
+
+
+def blind_of(entry: Entry) -> str:
+    """Return the labels that a detector cannot find by design, or a dash."""
+    return ", ".join(entry.blind) or NOTHING_MISSING
+
+
+def cost_table(found: Bakeoff) -> Table:
+    """Return what each detector takes, and what it cannot find by design."""
+    headings = ["Detector", "Notes/s", "1,000 characters/s", "Start-up, s", "Memory, MiB", "Notes failed"]
+    rows = [[entry.name, *_costs(entry), blind_of(entry)] for entry in found.entries if not entry.fault]
+    return [*headings, "Cannot find by design"], rows
+
+
+def label_table(found: Bakeoff) -> Table:
+    """Return the share of gold spans hidden by label and detector."""
+    scored = [(entry, entry.evaluation) for entry in found.entries if entry.evaluation]
+    labels = sorted({label for _, evaluation in scored for label in evaluation.labels})
+    rows = []
+    for label in labels:
+        gold = scored[0][1].counts(label, Scheme.HIDDEN).gold
+        if gold:
+            cells = [_label_cell(entry, evaluation, label) for entry, evaluation in scored]
+            rows.append([label, amount(gold), *cells])
+    return ["Label", "Gold spans", *(entry.name for entry, _ in scored)], rows
+
+
+def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
+    recall = ratio(evaluation.counts(label, Scheme.HIDDEN).recall)
+    return f"{recall} (by design)" if label in entry.blind else recall
+
+
+def marginal_table(found: Bakeoff) -> Table:
+    """Return what each detector adds to all the others, and what it takes; no row for a single one."""
+    headings = ["Detector", "Recall gained", "Characters gained", "Precision lost", "Recall alone", "s per 1,000 notes"]
+    if found.coverage is None or len(found.coverage.detectors) < 2:
+        return headings, []
+    seconds = {
+        entry.name: 1_000 / entry.expense.notes_per_s
+        for entry in found.entries
+        if entry.expense and entry.expense.notes_per_s
+    }
+    rows = [
+        [
+            one.detector,
+            f"{one.recall_gained:+.3f}",
+            f"{one.char_recall_gained:+.3f}",
+            UNDEFINED if one.precision_lost is None else f"{one.precision_lost:+.3f}",
+            ratio(one.alone.recall),
+            f"{seconds[one.detector]:,.1f}" if one.detector in seconds else UNDEFINED,
+        ]
+        for one in marginals(found.coverage)
+    ]
+    return headings, rows
+
+
+def best_line_up(found: Coverage | None) -> str:
+    """Return in words the smallest subset that hides most, and what all detectors together give."""
+    if found is None or len(found.detectors) < 2:
+        return ""
+    best, everything = best_subset(found), found.value(found.detectors)
+    return (
+        f"Best subset: {' + '.join(best.detectors)}, which hides {_of(best)}. "
+        f"All {len(found.detectors)} together hide {_of(everything)}. Chosen and measured on the same notes, so that "
+        "it is somewhat too good."
+    )
+
+
+def _of(line_up: LineUp) -> str:
+    return f"{ratio(line_up.recall)} of the gold spans at a precision of {ratio(line_up.precision)} by character"
+
+
+def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Table:
+    """Return a row per two detectors."""
+    headings = ["Detectors", "Both", "First alone", "Second alone", "F1, overlap", "F1, characters"]
+    rows = [
+        [
+            f"{first} and {second}",
+            *(amount(count) for count in (one.ranges.tp, one.ranges.fn, one.ranges.fp)),
+            ratio(one.ranges.f1),
+            ratio(one.characters.f1),
+        ]
+        for (first, second), one in pairs.items()
+    ]
+    return headings, rows
+
+
+def missing_table(missing: Sequence[Missing]) -> Table:
+    """Return a row per label with what was marked and what probably was not."""
+    rows = [
+        [one.label, amount(one.marked), f"{one.value:,.0f} [{one.low:,.0f}, {one.high:,.0f}]", one.method]
+        for one in missing
+    ]
+    return ["Label", "Marked by any", "By none, if independent [95 %]", "Estimator"], rows
+
+
+def table_md(table: Table) -> str:
+    """Return a table as Markdown; empty without rows."""
+    headings, rows = table
+    if not rows:
+        return ""
+    return _table([_escaped(cell) for cell in headings], [[_escaped(cell) for cell in row] for row in rows], left=1)
+
+
+def interval(found: Bakeoff, entry: Entry, scheme: Scheme, of: Ratio) -> str:
+    """Return a ratio of a detector with its bootstrap interval, or ``n/a``."""
+    measured: Interval | None = None
+    if found.comparison and entry.name in found.comparison.intervals:
+        measured = found.comparison.interval(entry.name, scheme, of)
+    return interval_of(measured)
