@@ -4,7 +4,9 @@ Exit codes: 0 all done; 1 done, but notes were withheld, each named on standard 
 standard error, nothing written; 3 a fault of the program.
 """
 
+from deid_assets.cli.alignment import map_spans
 from deid_assets.cli.app import app
+from deid_assets.cli.bench import bench
 from deid_assets.cli.commands import corpus, detect, doctor, redact
 from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, corrections, evaluate
 from deid_assets.cli.gazetteers import gazetteer_app
@@ -17,6 +19,7 @@ __all__ = [
     "agree",
     "app",
     "audit_gold",
+    "bench",
     "corpus",
     "corrections",
     "detect",
@@ -27,6 +30,7 @@ __all__ = [
     "gazetteer_app",
     "identities_app",
     "labels",
+    "map_spans",
     "policies",
     "profiles",
     "redact",

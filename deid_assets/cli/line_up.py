@@ -71,7 +71,7 @@ class Detection:
                 raise ConfigError(f"detector {name!r} is named twice; name it once")
             chosen[name] = {"model": model} if model else {}
         for option in named.options:
-            owner, key, value = _parsed(option)
+            owner, key, value = parsed_option(option)
             if owner not in chosen:
                 raise ConfigError(f"option {option!r} is for {owner!r}, but the detectors are {', '.join(chosen)}")
             chosen[owner][key] = value
@@ -129,7 +129,12 @@ def _work(notes: list[Note]) -> list[SpanSet | Failed]:
     return list(_of_worker[0].opinions(notes))
 
 
-def _parsed(option: str) -> tuple[str, str, Any]:
+def parsed_option(option: str) -> tuple[str, str, Any]:
+    """Return detector, key and value of ``NAME.KEY=VALUE``, the value read as TOML, or as text where it is none.
+
+    Raises:
+        ConfigError: It is not of that form.
+    """
     place, equals, value = option.partition("=")
     owner, dot, key = place.partition(".")
     if not (equals and dot and key.isidentifier()):

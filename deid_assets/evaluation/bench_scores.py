@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,7 +16,7 @@ from deid_assets.core.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.score import evaluate_by_note
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.capture_recapture import Captures, captures
+from deid_assets.evaluation.capture_recapture import Captures, Estimate, captures, estimate_missed
 from deid_assets.evaluation.resampling import RESAMPLES, compare
 
 Outcomes = Mapping[str, Mapping[str, SpanSet | Failed]]
@@ -173,6 +174,30 @@ def compare_opinions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[s
     }
     total = sum((captures(found, profile=profile) for found in opinions), Captures(tuple(outcomes)))
     return Compared(len(opinions), pairs, total)
+
+
+def missed_by_label(found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile) -> dict[str, Estimate]:
+    """Return by label how many identifiers were missed by all detectors that can find it.
+
+    A detector that declares no such category is left out of that label: what it does not mark says nothing. Labels
+    that fewer than two can find are left out, and there is no figure for all labels together.
+
+    Args:
+        found: Who marked what.
+        labels: Detector to the categories that it declares.
+        profile: That the captures were counted under.
+    """
+    estimates = {}
+    for label, histories in sorted(found.histories.items()):
+        able = [name for name in found.detectors if label in {profile.label_of(one) for one in labels[name]}]
+        bits = [1 << found.detectors.index(name) for name in able]
+        seen: Counter[int] = Counter()
+        for who, count in histories.items():
+            seen[sum(1 << at for at, bit in enumerate(bits) if who & bit)] += count
+        del seen[0]
+        if len(able) > 1 and (one := estimate_missed(Captures(tuple(able), {label: seen}))) is not None:
+            estimates[label] = one
+    return estimates
 
 
 def _opinions(outcomes: Outcomes, note_ids: Iterable[str]) -> Iterator[dict[str, SpanSet]]:

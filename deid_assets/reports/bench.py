@@ -9,6 +9,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.score import Scheme
 from deid_assets.reports.bench_entries import Bakeoff, Entry
 from deid_assets.reports.bench_tables import (
+    BY_DESIGN,
     Table,
     agreement_table,
     best_line_up,
@@ -21,6 +22,8 @@ from deid_assets.reports.bench_tables import (
 from deid_assets.reports.comparison import difference_table, drawn_from
 from deid_assets.reports.numbers import Estimate, axis_floor, recall_of
 from deid_assets.reports.page import mark, render
+
+ADDS, CHANCE = "What each one adds", "What chance may do"
 
 
 def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> str:
@@ -49,7 +52,7 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
         hidden={entry.name: interval(found, entry, Scheme.HIDDEN, Ratio.RECALL) for entry in found.entries},
         costs=cost_table(found),
         tables=[(heading, caption, *table) for heading, caption, table in _tables(found) if table[1]],
-        best=best_line_up(found.coverage),
+        best={ADDS: best_line_up(found.coverage)},
         sampling=drawn_from(found.comparison) if found.comparison else "",
         provenance=provenance,
     )
@@ -59,14 +62,18 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Table]]:
     """Return heading, caption and table of each further section."""
     first = found.entries[0].name
     return [
-        ("By label", "Gold spans hidden; “by design” where the detector declares no such category", label_table(found)),
+        (
+            "By label",
+            f"Gold spans hidden. {BY_DESIGN} The detector declares no such category, so that what it hid was found as another",
+            label_table(found),
+        ),
         (
             "What each one adds",
             "All detectors together, less all but this one; labels left aside",
             marginal_table(found),
         ),
         (
-            "What chance may do",
+            CHANCE,
             f"Difference to {first}, paired on the same notes; p not corrected for several comparisons",
             difference_table(found.comparison) if found.comparison else ([], []),
         ),

@@ -17,6 +17,8 @@ Table = tuple[list[str], list[list[str]]]
 """Headings and rows, the first column a name."""
 
 NOTHING_MISSING = "-"
+BY_DESIGN = "†"
+"""Stands beside a share where the detector declares no such category."""
 
 
 def side_by_side(found: Bakeoff) -> Table:
@@ -50,7 +52,7 @@ def _scores(found: Bakeoff, entry: Entry) -> list[str]:
         interval(found, entry, Scheme.HIDDEN, Ratio.RECALL),
         interval(found, entry, Scheme.STRICT, Ratio.F1),
         ratio(strict.precision if strict else None),
-        f"{ratio(entry.within.value)} of {entry.within_share:.0%}"
+        f"{ratio(entry.within.value)} of {entry.within_share:.1%}"
         if entry.within and entry.within_share is not None
         else UNDEFINED,
     ]
@@ -102,7 +104,7 @@ def label_table(found: Bakeoff) -> Table:
 
 def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
     recall = ratio(evaluation.counts(label, Scheme.HIDDEN).recall)
-    return f"{recall} (by design)" if label in entry.blind else recall
+    return f"{recall} {BY_DESIGN}" if label in entry.blind else recall
 
 
 def marginal_table(found: Bakeoff) -> Table:

@@ -19,9 +19,9 @@ CASES = [
     "BSN <NATIONAL_ID>111222333</NATIONAL_ID>, tel. <PHONE>06-12345678</PHONE>\r\n",
     "Mail <EMAIL>jan@example.nl</EMAIL>; <AGE>45</AGE> jaar oud.",
     "Verwezen naar het <HOSPITAL>Antonius Ziekenhuis</HOSPITAL>.",
-    # Near misses: a pressure, a number that fails the check of eleven, a disease that bears a name.
+    # A number that fails the check of eleven is an id. Near misses: a pressure, a disease that bears a name.
     "RR 120/80, Na 138",
-    "nummer 111222334",
+    "nummer <ID>111222334</ID>",
     "ziekte van Parkinson",
 ]
 
