@@ -1,4 +1,4 @@
-"""Detectors found by entry point: listed without importing them, loaded loudly."""
+"""Detectors and trainers found by entry point: listed without importing them, loaded loudly."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.core.detector import Detector
-from deid_assets.core.errors import PluginError
+from deid_assets.core.errors import DeidError, PluginError
+from deid_assets.core.trainer import Trainer
 
 GROUP = "deid_assets.detectors"
+TRAINERS = "deid_assets.trainers"
 NEEDS_MODEL = "needs-model"
+EXPORTS_ONNX = "exports-onnx"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
@@ -48,19 +51,24 @@ class Plugin:
         return NEEDS_MODEL in self.keywords
 
     @property
+    def exports_onnx(self) -> bool:
+        """Whether its models are networks that it can export to ONNX; its keywords say so with ``exports-onnx``."""
+        return EXPORTS_ONNX in self.keywords
+
+    @property
     def code_version(self) -> str:
         """Version and digest, as recorded with everything the detector makes."""
         return f"{self.version}+{self.digest[:12]}"
 
 
-def available() -> dict[str, Plugin]:
-    """Return every installed detector by name, without importing one.
+def available(group: str = GROUP) -> dict[str, Plugin]:
+    """Return every installed detector, or trainer, by name, without importing one.
 
     A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
     ``fault``, so that one broken plugin hides none of the others.
     """
     found: dict[str, Plugin] = {}
-    for entry_point in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry_point in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
         plugin = _describe(entry_point)
         if plugin.name in found:
             rival = found[plugin.name]
@@ -70,31 +78,58 @@ def available() -> dict[str, Plugin]:
     return found
 
 
-def load(name: str, *, options: Mapping[str, Any] | None = None) -> Detector:
+def load(name: str, *, options: Mapping[str, Any] | None = None, plugin: str | None = None) -> Detector:
     """Return a detector, built with keyword options.
 
     Args:
-        name: Entry-point name.
+        name: What it is called, which its spans have as their source.
         options: Keyword arguments of the plugin's callable.
+        plugin: Entry-point name where it is another than ``name``: the detector of a trained model is called as
+            its recipe, and its plugin takes the option ``name``.
 
     Raises:
         PluginError: No such detector (the message lists the installed ones), a doubled name, an import that
             fails, an option it does not take, or an object that is not a detector.
     """
-    known = available()
+    plugin = plugin or name
+    given = dict(options or {}) | ({"name": name} if plugin != name else {})
+    detector = _made(_known(plugin, GROUP, "detector"), "detector", given)
+    if not isinstance(detector, Detector) or detector.name != name:
+        raise PluginError(f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name")
+    return detector
+
+
+def load_trainer(name: str) -> Trainer:
+    """Return a trainer by its entry-point name.
+
+    Raises:
+        PluginError: As for ``load``.
+    """
+    trainer = _made(_known(name, TRAINERS, "trainer"), "trainer", {})
+    if not isinstance(trainer, Trainer) or trainer.name != name:
+        raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
+    return trainer
+
+
+def _known(name: str, group: str, kind: str) -> Plugin:
+    known = available(group)
     if name not in known:
-        raise PluginError(f"unknown detector {name!r}; installed: {', '.join(known) or 'none'}")
-    plugin = known[name]
-    if plugin.fault or plugin.entry_point is None:
-        raise PluginError(f"detector {name!r}: {plugin.fault}")
+        raise PluginError(f"unknown {kind} {name!r}; installed: {', '.join(known) or 'none'}")
+    if fault := known[name].fault:
+        raise PluginError(f"{kind} {name!r}: {fault}")
+    return known[name]
+
+
+def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
+    if plugin.entry_point is None:
+        raise PluginError(f"{kind} {plugin.name!r}: it has no entry point; install the plugin again")
     try:
-        detector = plugin.entry_point.load()(**(options or {}))
+        return plugin.entry_point.load()(**options)
+    except DeidError as error:
+        raise PluginError(f"{kind} {plugin.name!r} does not load: {error}") from error
     except Exception as error:
         # The message of a TypeError names the bad option, and no note has been read yet.
-        raise PluginError(f"detector {name!r} does not load: {type(error).__name__}: {error}") from error
-    if not isinstance(detector, Detector) or detector.name != name:
-        raise PluginError(f"detector {name!r}: {plugin.entry_point.value} is not a detector of that name")
-    return detector
+        raise PluginError(f"{kind} {plugin.name!r} does not load: {type(error).__name__}: {error}") from error
 
 
 def _describe(entry_point: EntryPoint) -> Plugin:

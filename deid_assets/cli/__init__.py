@@ -12,6 +12,7 @@ from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, correction
 from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
+from deid_assets.cli.training import export, list_recipes, train
 from deid_assets.cli.verification import verify
 
 __all__ = [
@@ -26,13 +27,16 @@ __all__ = [
     "detectors",
     "doctor",
     "evaluate",
+    "export",
     "formats",
     "gazetteer_app",
     "identities_app",
     "labels",
+    "list_recipes",
     "map_spans",
     "policies",
     "profiles",
     "redact",
+    "train",
     "verify",
 ]

@@ -1,0 +1,191 @@
+"""Recipes, training, cross-validation and ONNX exports from the shell."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated as Arg
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from deid_assets import plugins
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.tables import print_json
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.trainer import Epoch
+
+_Paths = list[str] | None
+TrainOption = Arg[
+    _Paths, typer.Option("--train", metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES; several in order.")
+]
+DevOption = Arg[
+    str | None, typer.Option(metavar="NOTES", help="Choose the model; a share of the last corpus if not given.")
+]
+TestOption = Arg[str | None, typer.Option(metavar="NOTES", help="Score on these too; nothing is chosen by them.")]
+RawOption = Arg[_Paths, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")]
+LabelMapOption = Arg[
+    str | None, typer.Option("--labels", metavar="NAME", help="Label map of the notes, as deid labels lists.")
+]
+SettingOption = Arg[
+    _Paths,
+    typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value, as in TOML; settings.KEY too."),
+]
+
+
+@app.command("recipes")
+@guarded
+def list_recipes(*, as_json: JsonOption = False) -> int:
+    """List the recipes that come with the package."""
+    from deid_assets.training import BUILTIN, load_recipe  # noqa: PLC0415 - loads pydantic and Faker
+
+    trainers = plugins.available(plugins.TRAINERS)
+    rows = [
+        {
+            "name": recipe.name,
+            "plugin": recipe.plugin,
+            "installed": recipe.plugin in trainers,
+            "description": recipe.description,
+        }
+        for recipe in map(load_recipe, BUILTIN)
+    ]
+    if as_json:
+        print_json(rows)
+        return 0
+    table = Table("recipe", "plugin", "description", pad_edge=False)
+    for row in rows:
+        plugin = str(row["plugin"]) if row["installed"] else f"{row['plugin']} (not installed)"
+        table.add_row(str(row["name"]), plugin, str(row["description"]))
+    Console().print(table)
+    return 0
+
+
+@app.command()
+@guarded
+def train(  # noqa: PLR0913 - one parameter per option of the command line
+    recipe: Arg[list[str], typer.Argument(metavar="RECIPE...", help="Names that deid recipes lists, or TOML files.")],
+    *,
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Model folder; with several recipes or folds one in it each.")],
+    train_on: TrainOption = None,
+    dev: DevOption = None,
+    test: TestOption = None,
+    raw: RawOption = None,
+    labels: LabelMapOption = None,
+    changes: SettingOption = None,
+    folds: Arg[int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")] = 0,
+    as_json: JsonOption = False,
+) -> int:
+    """Train taggers as recipes say.
+
+    A second call with nothing changed does nothing; a killed one is gone on from where its plugin can. With several
+    recipes, all are scored on --test and compared in a table.
+    """
+    from deid_assets.cli.training_runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
+
+    wanted = Requested.read(recipe, _changes(changes or [], labels), train_on, dev, test, raw)
+    with epochs() as progress:
+        if folds:
+            return cross_validated(wanted, out, folds, progress, as_json=as_json)
+        if len(wanted.recipes) > 1:
+            return compared(wanted, out, progress, as_json=as_json)
+        return trained(wanted, out, progress, as_json=as_json)
+
+
+@app.command()
+@guarded
+def export(
+    model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")],
+    *,
+    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes to hold the export against its network on.")],
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where to; MODEL-onnx when not given.")] = None,
+    labels: LabelMapOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Export a network to ONNX.
+
+    The fp32 graph is kept only if it finds the same spans on every note; what fp16 and int8 lose is measured.
+    """
+    from deid_assets.training import read_card, read_corpus  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_assets.training.export import export_model  # noqa: PLC0415
+
+    card = read_card(model)
+    target = out or model.with_name(model.name + "-onnx")
+    corpus = read_corpus(notes, labels=labels or str(card.recipe["label_map"]))
+    _, parities = export_model(model, target, corpus.documents)
+    rows = [
+        {
+            "precision": parity.precision,
+            "size_bytes": _size(target, parity.precision),
+            "differing_spans": parity.differing_spans,
+            "spans": parity.spans,
+            "f1": round(parity.exported_f1, 4),
+            "f1_change": round(parity.exported_f1 - parity.f1, 4),
+            "usable": parity.holds,
+        }
+        for parity in parities
+    ]
+    if as_json:
+        print_json({"out": str(target), "precisions": rows})
+        return 0
+    table = Table("precision", "MB", "other spans", "F1", "change", "usable", pad_edge=False)
+    for row in rows:
+        megabytes = f"{row['size_bytes'] / 1e6:.1f}"  # type: ignore[operator]
+        differing = f"{row['differing_spans']} of {row['spans']}"
+        table.add_row(
+            str(row["precision"]), megabytes, differing, f"{row['f1']:.4f}", f"{row['f1_change']:+.4f}",
+            "yes" if row["usable"] else "no",
+        )  # fmt: skip
+    Console().print(table)
+    say(f"written to {target}; use it with --detector onnx={target}")
+    return 0
+
+
+def _size(folder: Path, precision: str) -> int:
+    from deid_assets.training.export import file_of  # noqa: PLC0415
+
+    return (folder / file_of(precision)).stat().st_size
+
+
+@contextmanager
+def epochs() -> Iterator[Any]:
+    """Show the last epoch on a terminal; call the value with the run and the epoch."""
+    console = Console(file=sys.stderr)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("training", total=None)
+
+        def show(run: str, epoch: Epoch) -> None:
+            f1 = "" if epoch.dev_f1 is None else f", dev F1 {epoch.dev_f1:.4f}"
+            place = f"{run}, phase {epoch.phase + 1}, epoch {epoch.epoch}"
+            bar.update(task, description=f"training: {place}: loss {epoch.loss:.4f}{f1}")
+
+        yield show
+
+
+def _changes(settings: Sequence[str], labels: str | None) -> Mapping[str, Any]:
+    """Return recipe values from ``KEY=VALUE``.
+
+    Raises:
+        ConfigError: There is no equals sign.
+    """
+    found: dict[str, Any] = {"label_map": labels} if labels else {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--set {setting!r} must read KEY=VALUE, the value as in TOML")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value
+        if key.startswith("settings."):
+            found.setdefault("settings", {})[key.removeprefix("settings.")] = parsed
+        else:
+            found[key] = parsed
+    return found

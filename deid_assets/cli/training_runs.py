@@ -1,0 +1,152 @@
+"""What ``deid train`` reads, does and prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from rich.console import Console
+from rich.table import Table
+
+from deid_assets.cli.app import say
+from deid_assets.cli.tables import print_json
+from deid_assets.core.errors import ConfigError
+from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
+from deid_assets.training.comparison import Row, compare_recipes, cross_validate
+from deid_assets.training.corpora import read_raw
+from deid_assets.training.recipe import Strategy
+from deid_assets.training.run import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """Recipes and what each is trained on.
+
+    Args:
+        recipes: At least one.
+        materials: Recipe name to materials.
+    """
+
+    recipes: Sequence[Recipe]
+    materials: Mapping[str, Materials]
+
+    @classmethod
+    def read(
+        cls,
+        names: Sequence[str],
+        changes: Mapping[str, Any],
+        train: Sequence[str] | None,
+        dev: str | None,
+        test: str | None,
+        raw: Sequence[str] | None,
+    ) -> Self:
+        """Read recipes and corpora; a corpus that several recipes use is read once.
+
+        Raises:
+            ConfigError: A recipe is wrong.
+            InputError: A corpus is.
+        """
+        known: dict[tuple[str, str], Corpus] = {}
+
+        def corpus(source: str, recipe: Recipe) -> Corpus:
+            key = (source, recipe.label_map)
+            if key not in known:
+                known[key] = read_corpus(source, labels=recipe.label_map)
+            return known[key]
+
+        recipes = [_recipe(name, changes, train) for name in names]
+        materials = {}
+        for recipe in recipes:
+            materials[recipe.name] = Materials(
+                corpora=[corpus(source, recipe) for source in recipe.corpora],
+                dev=corpus(dev, recipe) if dev else None,
+                test=corpus(test, recipe) if test else None,
+                raw=[note for source in raw or recipe.raw for note in read_raw(source)],
+            )
+        return cls(recipes, materials)
+
+
+def _recipe(name: str, changes: Mapping[str, Any], train: Sequence[str] | None) -> Recipe:
+    """Return a recipe with the changes; ``settings`` are merged, and ``single`` becomes ``mix`` for several corpora."""
+    recipe = load_recipe(name)
+    values = dict(changes)
+    if "settings" in values:
+        values["settings"] = {**recipe.settings, **values["settings"]}
+    if train:
+        values["corpora"] = list(train)
+        one = len(train) == 1
+        if "strategy" not in values and (one or recipe.strategy is Strategy.SINGLE):
+            values["strategy"] = "single" if one else "mix"
+    return load_recipe(name, changes=values) if values else recipe
+
+
+def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
+    """Train one recipe and say how it does."""
+    (recipe,) = wanted.recipes
+    before = (out / CARD).stat().st_mtime_ns if (out / CARD).exists() else None
+    card = train_model(recipe, wanted.materials[recipe.name], out, progress=progress)
+    if as_json:
+        print_json(card.model_dump(mode="json"))
+        return 0
+    if before == (out / CARD).stat().st_mtime_ns:
+        say(f"{out} is up to date")
+    _show_card(card)
+    say(f"written to {out}; use it with --detector {recipe.plugin}={out}")
+    return 0
+
+
+def _show_card(card: Card) -> None:
+    judged = {"dev": card.dev} | ({"test": card.test} if card.test else {})
+    table = Table(
+        title=f"{card.recipe['name']}, strict, same boundaries and label", title_justify="left", pad_edge=False
+    )
+    table.add_column("notes")
+    table.add_column("label")
+    for heading in ("gold", "P", "R", "F1"):
+        table.add_column(heading, justify="right")
+    for role, scores in judged.items():
+        for label, row in scores["labels"].items():
+            ratios = ("-" if row[name] is None else f"{row[name]:.4f}" for name in ("precision", "recall", "f1"))
+            table.add_row(role, label, f"{row['tp'] + row['fn']:,}", *ratios)
+    Console().print(table)
+    low, high = (card.test or card.dev)["labels"]["ALL"]["f1_interval"]
+    say(
+        f"F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "
+        f"{card.size_bytes / 1e6:.1f} MB, sentences in groups of {card.grouping}"
+    )
+
+
+def compared(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
+    """Train several recipes and print them in one table."""
+    return _show_rows(compare_recipes(wanted.recipes, wanted.materials, out, progress=progress), as_json=as_json)
+
+
+def cross_validated(wanted: Requested, out: Path, folds: int, progress: Progress, *, as_json: bool) -> int:
+    """Train recipes over folds and print the mean and deviation."""
+    if folds < 2:
+        raise ConfigError(f"--folds {folds}: give 2 or more")
+    rows = [
+        cross_validate(recipe, wanted.materials[recipe.name], out, count=folds, progress=progress)
+        for recipe in wanted.recipes
+    ]
+    return _show_rows(rows, as_json=as_json)
+
+
+def _show_rows(rows: Sequence[Row], *, as_json: bool) -> int:
+    if as_json:
+        print_json([row.to_json() for row in rows])
+        return 0
+    table = Table(
+        title="Strict F1 on test notes, then the six scores of i2b2 2014", title_justify="left", pad_edge=False
+    )
+    table.add_column("recipe")
+    for heading in ("F1", "sd", "S_E", "C_E", "B_E", "S_T", "C_T", "B_T", "s"):
+        table.add_column(heading, justify="right")
+    for row in sorted(rows, key=lambda row: -row.mean):
+        deviation = "-" if row.deviation is None else f"{row.deviation:.4f}"
+        six = ("-" if value is None else f"{value:.4f}" for value in row.six_f1().values())
+        table.add_row(row.recipe, f"{row.mean:.4f}", deviation, *six, f"{row.seconds:.0f}")
+    Console().print(table)
+    return 0

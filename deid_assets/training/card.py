@@ -1,0 +1,150 @@
+"""Model cards: what a tagger learnt from, how, and how well it does; counts and digests, never text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deid_assets.core.errors import InputError
+
+CARD = "card.json"
+TAGGER = "tagger.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Learnt(_Part):
+    """One corpus of a card."""
+
+    name: str
+    role: str
+    notes: int
+    spans: int
+    digest: str
+
+
+class Point(_Part):
+    """One point of the learning curve; see ``Epoch``."""
+
+    phase: int
+    epoch: int
+    loss: float
+    seconds: float
+    dev_f1: float | None = None
+    learning_rate: float | None = None
+
+
+class Run(_Part):
+    """One of several trainings with different seeds."""
+
+    seed: int
+    dev_f1: float
+    test_f1: float | None = None
+    seconds: float
+    kept: bool = False
+
+
+class Card(_Part):
+    """What is known of a model.
+
+    Args:
+        recipe: The recipe, completed.
+        settings: The plugin's settings, with its defaults.
+        plugin: Distribution version and digest of the trainer.
+        software: Versions of what trained it.
+        machine: Processor, cores and accelerator.
+        fingerprint: Changes with everything that decides on the model.
+        labels: Tag label to category.
+        scheme: Tag scheme.
+        grouping: Sentences in one input.
+        corpora: What was learnt from, selected on and tested on.
+        inexact: Training spans that begin or end inside a token, and were widened.
+        curve: Of the kept run.
+        runs: Every run, with its score on the development notes.
+        dev: Strict scores on the development notes, which chose the model: optimistic.
+        test: Strict scores on notes that nothing was chosen by, where there are some.
+        seconds: Wall-clock seconds of training, all runs.
+        cpu_seconds: Of all processes and threads.
+        size_bytes: Of the model folder.
+        files: File name to SHA-256.
+        licence: Of the corpora.
+        energy_kwh: Where it is known.
+        created_at: UTC, ISO 8601.
+    """
+
+    recipe: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    plugin: str
+    software: Mapping[str, str]
+    machine: Mapping[str, str | int]
+    fingerprint: str
+    labels: Mapping[str, str]
+    scheme: str
+    grouping: int
+    corpora: Sequence[Learnt]
+    inexact: int
+    curve: Sequence[Point]
+    runs: Sequence[Run]
+    dev: Mapping[str, Any]
+    test: Mapping[str, Any] | None = None
+    seconds: float
+    cpu_seconds: float
+    size_bytes: int
+    files: Mapping[str, str]
+    licence: str = ""
+    energy_kwh: float | None = None
+    created_at: str
+    format: int = Field(default=1, ge=1, le=1)
+
+    @property
+    def dev_f1(self) -> float:
+        """Strict micro F1 on the development notes."""
+        return float(self.dev["labels"]["ALL"]["f1"] or 0.0)
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write the card into a model folder."""
+    (folder / CARD).write_text(json.dumps(card.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+
+
+def read_card(folder: Path, *, verify: bool = False) -> Card:
+    """Return the card of a model folder.
+
+    Args:
+        folder: A model.
+        verify: Also compare its files with the digests in the card.
+
+    Raises:
+        InputError: There is no card, it is damaged, or a file is missing or altered.
+    """
+    try:
+        card = Card.model_validate_json((folder / CARD).read_bytes())
+    except OSError:
+        raise InputError(f"{folder}: no {CARD} in it; name a model folder that deid train wrote") from None
+    except ValidationError:
+        raise InputError(f"{folder / CARD}: not a model card; train the model again") from None
+    if verify:
+        found = digests(folder)
+        for name in sorted({*card.files, *found}):
+            if card.files.get(name) != found.get(name):
+                state = "missing" if name not in found else "altered" if name in card.files else "not in the card"
+                raise InputError(f"{folder / name}: {state}; train the model again, or copy the folder again")
+    return card
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a model folder but its card, by slash path."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if name != CARD:
+            with path.open("rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found

@@ -1,0 +1,194 @@
+"""Training corpora: read whole, named by digest, split by patient, and kept apart from what is tested on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.label_maps import label_map
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans
+from deid_assets.core.trainer import Document
+from deid_assets.formats import Annotated, Fault, detect_format, read_notes
+from deid_assets.synthesis import make_corpus
+
+SYNTHETIC = "synthetic"
+GOLD = "gold"
+TRAINING_SEED = 7_000
+"""Seed of synthetic training notes: none of their hospitals and people is in a corpus with another seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Annotated notes under a name.
+
+    Args:
+        name: As the recipe or the command line names it; a file by its name alone.
+        documents: Annotated notes, at least one.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the notes and spans, in their order."""
+        parts = (
+            f"{document.note.note_id} {document.note.digest} {document.spans.spans}" for document in self.documents
+        )
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @property
+    def spans(self) -> int:
+        """Spans over all documents."""
+        return sum(len(document.spans) for document in self.documents)
+
+
+def read_corpus(source: str, *, labels: str = "") -> Corpus:
+    """Return a corpus that a recipe names, other than ``gold``.
+
+    Args:
+        source: ``synthetic:LANG:NOTES[:SEED]``, or the path of annotated notes.
+        labels: Label map of a file; its format's own when empty.
+
+    Raises:
+        ConfigError: The name is not one of these.
+        InputError: A file cannot be read, a note is faulty, not annotated or has spans that overlap. Nothing is
+            passed over: a model would silently learn from less than its card says.
+    """
+    if source.split(":", 1)[0] == SYNTHETIC:
+        return _synthetic(source)
+    if source == GOLD:
+        raise ConfigError("corpus gold is there in the asset graph only; give a file or folder of annotated notes")
+    path = Path(os.path.expandvars(source))
+    if not path.exists():
+        raise InputError(f"corpus {source}: no such file or folder")
+    mapped = label_map(labels) if labels else None
+    return Corpus(path.name, tuple(_documents(path, read_notes(path, format=detect_format(path), labels=mapped))))
+
+
+def read_raw(source: str) -> list[Note]:
+    """Return unannotated notes; annotations that there are do not matter.
+
+    Raises:
+        ConfigError: As for ``read_corpus``.
+        InputError: A file cannot be read, or a note is faulty.
+    """
+    if source.split(":", 1)[0] == SYNTHETIC:
+        return [document.note for document in _synthetic(source).documents]
+    path = Path(os.path.expandvars(source))
+    if not path.exists():
+        raise InputError(f"raw notes {source}: no such file or folder")
+    notes = []
+    for found in read_notes(path, format=detect_format(path)):
+        if isinstance(found, Fault):
+            raise InputError(found.message)
+        notes.append(found.note)
+    return notes
+
+
+def _synthetic(source: str) -> Corpus:
+    fields = source.split(":")
+    if len(fields) not in (3, 4) or not all(field.isdecimal() for field in fields[2:]):
+        raise ConfigError(f"corpus {source!r} must read synthetic:LANG:NOTES or synthetic:LANG:NOTES:SEED")
+    seed = int(fields[3]) if len(fields) == 4 else TRAINING_SEED
+    made = make_corpus(lang=fields[1], notes=int(fields[2]), seed=seed)
+    return Corpus(source, tuple(Document(note, DisjointSpans.of(note, spans)) for note, spans in made))
+
+
+def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[Document]:
+    is_empty = True
+    for entry in found:
+        if isinstance(entry, Fault):
+            raise InputError(f"{entry.message}; a training corpus must be whole")
+        note, spans = entry.note, entry.spans
+        if spans is None:
+            raise InputError(f"{path}: note {note.note_id!r} is not annotated; give annotated notes, or take it out")
+        yield Document(note, DisjointSpans.of(note, spans))
+        is_empty = False
+    if is_empty:
+        raise InputError(f"{path}: no note in it; give annotated notes")
+
+
+def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[list[Document], list[Document]]:
+    """Return the documents to train on and those held out; all notes of a patient fall on one side.
+
+    Who falls where depends on the seed and the patient alone, so that it stays as a corpus grows.
+
+    Args:
+        documents: In any order; both parts keep it.
+        share: Of the patients that is held out, roughly; at least one is, and one is not.
+        seed: Another gives another split.
+
+    Raises:
+        InputError: All documents belong to one patient.
+    """
+    ranks = {owner(document): _rank(owner(document), seed) for document in documents}
+    if len(ranks) < 2:
+        raise InputError("the corpus has the notes of one patient only, so none can be held out; give --dev")
+    ordered = sorted(ranks, key=lambda name: ranks[name])
+    count = sum(rank < share for rank in ranks.values())
+    held = set(ordered[: min(max(count, 1), len(ordered) - 1)])
+    return (
+        [document for document in documents if owner(document) not in held],
+        [document for document in documents if owner(document) in held],
+    )
+
+
+def folds(documents: Sequence[Document], *, count: int, seed: int) -> list[tuple[list[Document], list[Document]]]:
+    """Return ``count`` pairs of training and test documents; each patient is tested once.
+
+    Raises:
+        InputError: There are fewer patients than folds, or fewer than two folds.
+    """
+    owners = sorted({owner(document) for document in documents}, key=lambda name: _rank(name, seed))
+    if not 2 <= count <= len(owners):
+        raise InputError(f"{count} folds of {len(owners)} patients; give 2 to {len(owners)}")
+    place = {name: number % count for number, name in enumerate(owners)}
+    return [
+        (
+            [document for document in documents if place[owner(document)] != fold],
+            [document for document in documents if place[owner(document)] == fold],
+        )
+        for fold in range(count)
+    ]
+
+
+def check_apart(training: Iterable[Document], tested: Iterable[Document], *, role: str) -> None:
+    """Refuse test or development notes of which training notes say the answers.
+
+    Args:
+        training: Every document that is learnt from.
+        tested: Those that are not.
+        role: What the latter are called in the message.
+
+    Raises:
+        InputError: A note id or a text is in both.
+    """
+    ids, digests = set(), set()
+    for document in training:
+        ids.add(document.note.note_id)
+        digests.add(document.note.digest)
+    for document in tested:
+        note = document.note
+        if note.note_id in ids or (note.digest in digests and note.text.strip()):
+            what = "id" if note.note_id in ids else "text"
+            raise InputError(
+                f"note {note.note_id!r}: its {what} is among the {role} notes and among the training notes; "
+                "a score on it would mean nothing, so take it out of one"
+            )
+
+
+def owner(document: Document) -> str:
+    """Return whose note it is: the patient, or the note itself where its patient is not known."""
+    note = document.note
+    return f"patient:{note.patient_id}" if note.patient_id is not None else f"note:{note.note_id}"
+
+
+def _rank(name: str, seed: int) -> float:
+    """Return a number in [0, 1) that depends on the name and the seed."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8]) / 2**64

@@ -1,0 +1,144 @@
+"""ONNX exports, held against the network that they were made of before anyone uses them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from deid_assets import plugins
+from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.core.trainer import Document
+from deid_assets.training.card import Card, digests, read_card, write_card
+from deid_assets.training.scoring import score
+
+ONNX = "onnx"
+"""Entry-point name of the detector that runs exports."""
+PRECISIONS = ("fp32", "fp16", "int8")
+LARGEST_LOSS: Mapping[str, float] = {"fp32": 0.0, "fp16": 0.002, "int8": 0.02}
+"""How much strict F1 an export may lose against its network before it is refused."""
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """A trainer whose models are networks."""
+
+    def export(self, model: Path, out: Path) -> None:
+        """Write the whole network of a model folder as ONNX into ``out``, which exists.
+
+        The files are those that the detector ``onnx`` reads: ``tagger.json`` and ``model.onnx``, and ``model.fp16.onnx``
+        and ``model.int8.onnx`` where the network has these.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """How an export differs from its network on notes.
+
+    Args:
+        precision: Of the export.
+        notes: Compared.
+        differing_notes: Notes with another set of spans.
+        spans: That the network finds.
+        differing_spans: Spans that only one of the two finds.
+        f1: Strict F1 of the network.
+        exported_f1: Strict F1 of the export.
+    """
+
+    precision: str
+    notes: int
+    differing_notes: int
+    spans: int
+    differing_spans: int
+    f1: float
+    exported_f1: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the export may be used: at fp32 every span is the same, at others F1 falls by little."""
+        if self.precision == "fp32":
+            return not self.differing_spans
+        return self.f1 - self.exported_f1 <= LARGEST_LOSS[self.precision]
+
+
+def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple[Card, list[Parity]]:
+    """Write a model as ONNX and return how each precision does on notes; all or nothing.
+
+    Args:
+        model: Folder that ``train_model`` wrote.
+        out: Folder for the export; what is there is replaced.
+        documents: Annotated notes to compare on, such as the development notes.
+
+    Raises:
+        InputError: The model is damaged.
+        PluginError: Its plugin has no network to export, or the detector ``onnx`` is not installed.
+        TrainingError: There are no notes, or the fp32 export does not find the very spans of its network.
+    """
+    card = read_card(model, verify=True)
+    name = str(card.recipe["plugin"])
+    exporter = plugins.load_trainer(name)
+    if not isinstance(exporter, Exporter):
+        raise PluginError(f"trainer {name!r}: its models are no networks, so there is nothing to export")
+    if not documents:
+        raise TrainingError("there are no notes to compare the export on; give annotated notes")
+    part = out.with_name(out.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, mode=0o700)
+    exporter.export(model, part)
+    parities = [
+        compare(card, model, part, documents, precision=precision)
+        for precision in PRECISIONS
+        if (part / file_of(precision)).exists()
+    ]
+    if refused := [parity for parity in parities if parity.precision == "fp32" and not parity.holds]:
+        raise TrainingError(
+            f"{model}: the fp32 export differs in {refused[0].differing_spans} of {refused[0].spans} spans; "
+            "it was not kept, report it to the plugin's author"
+        )
+    files = digests(part)
+    size = sum((part / file).stat().st_size for file in files)
+    exported = card.model_copy(update={"files": files, "size_bytes": size})
+    write_card(part, exported)
+    shutil.rmtree(out, ignore_errors=True)
+    part.rename(out)
+    return exported, parities
+
+
+def file_of(precision: str) -> str:
+    """Return the name of an export's graph."""
+    return "model.onnx" if precision == "fp32" else f"model.{precision}.onnx"
+
+
+def compare(card: Card, model: Path, onnx: Path, documents: Sequence[Document], *, precision: str) -> Parity:
+    """Return how an export differs from its network."""
+    name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
+    native = card.recipe["labels"] == "native"
+    network = plugins.load(name, plugin=plugin, options={"model": str(model), "name": name})
+    exported = plugins.load(name, plugin=ONNX, options={"model": str(onnx), "name": name, "precision": precision})
+    wanted, found = (_spans(detector, documents) for detector in (network, exported))
+    differing = [sum(((left - right) + (right - left)).values()) for left, right in zip(wanted, found, strict=True)]
+    scores = [score(detector, documents, native=native).micro.f1 or 0.0 for detector in (network, exported)]
+    return Parity(
+        precision=precision,
+        notes=len(documents),
+        differing_notes=sum(count > 0 for count in differing),
+        spans=sum(sum(spans.values()) for spans in wanted),
+        differing_spans=sum(differing),
+        f1=scores[0],
+        exported_f1=scores[1],
+    )
+
+
+def _spans(detector: Detector, documents: Sequence[Document]) -> list[Counter[tuple[object, ...]]]:
+    outcomes = detect(detector, [document.note for document in documents])
+    return [
+        Counter([("failed",)])
+        if isinstance(outcome, Failed)
+        else Counter((span.start, span.end, span.label, span.native_label) for span in outcome)
+        for outcome in outcomes
+    ]

@@ -1,0 +1,156 @@
+"""Recipes: one small TOML file per trained tagger.
+
+::
+
+    name = "crf"
+    description = "Linear-chain CRF over eight languages of synthetic notes."
+    plugin = "crf"
+    corpora = ["synthetic:en:100", "synthetic:es:100"]   # where none are given on the command line
+    strategy = "mix"
+    scheme = "bioes"
+    grouping = 1                                         # or "auto"
+    seed = 1
+
+    [settings]                                           # the plugin's own
+    c2 = 0.01
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.tagging import TagScheme
+
+_FOLDER = resources.files("deid_assets.training") / "recipes"
+BUILTIN: tuple[str, ...] = tuple(sorted(path.name[:-5] for path in _FOLDER.iterdir() if path.name.endswith(".toml")))
+"""Names of the recipes that come with the package."""
+
+
+class Strategy(StrEnum):
+    """What of several corpora is learnt when (Catelli 2021, section 3)."""
+
+    SINGLE = "single"
+    """One corpus."""
+    MIX = "mix"
+    """All corpora at once."""
+    SEQUENTIAL = "sequential"
+    """One after the other; each phase begins with what the one before learnt."""
+
+
+class Recipe(BaseModel):
+    """How a tagger is trained.
+
+    Args:
+        name: Part of the asset keys, and the source of the spans that the tagger finds.
+        description: One line for the UI.
+        plugin: Trainer and detector, by entry-point name.
+        corpora: ``synthetic:LANG:NOTES`` (``:SEED``), ``gold`` for what people annotated in this installation, or a
+            file or folder of annotated notes; environment variables are filled in. In the order of the strategy.
+        raw: Unannotated notes, named likewise, for language models and vocabularies.
+        strategy: What of several corpora is learnt when.
+        labels: Whether tags carry categories or the corpus' own labels.
+        label_map: Label map of the corpora that are files; the format's own when empty.
+        scheme: Tag scheme.
+        grouping: Consecutive sentences in one input, or ``auto``: mean length nearest to ``budget_tokens``.
+        budget_tokens: Of ``auto``.
+        dev_share: Share of the patients of the last corpus that is held out for model selection where no
+            development notes are given.
+        seed: Of everything random.
+        runs: Times that it is trained, with seeds ``seed``, ``seed + 1`` and so on; the best on dev is kept.
+        onnx: Precision in which an exported network is used: ``fp32``, ``fp16`` or ``int8``.
+        licence: Of the corpora, for the model card.
+        settings: Hyper-parameters of the plugin.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+    description: str = ""
+    plugin: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+    corpora: tuple[str, ...] = ()
+    raw: tuple[str, ...] = ()
+    strategy: Strategy = Strategy.SINGLE
+    labels: Literal["category", "native"] = "category"
+    label_map: str = ""
+    scheme: TagScheme = TagScheme.BIO
+    grouping: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] = 1
+    budget_tokens: int = Field(default=200, ge=1)
+    dev_share: float = Field(default=0.1, gt=0, lt=1)
+    seed: int = Field(default=1, ge=0)
+    runs: int = Field(default=1, ge=1, le=100)
+    onnx: Literal["fp32", "fp16", "int8"] = "fp32"
+    licence: str = ""
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _strategy_fits(self) -> Recipe:
+        check_strategy(self.strategy, len(self.corpora), least=0)
+        return self
+
+    @property
+    def native(self) -> bool:
+        """Whether tags carry the corpus' own labels."""
+        return self.labels == "native"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides on the model; the description and the licence do not."""
+        values = self.model_dump(mode="json", exclude={"description", "licence", "onnx"})
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def check_strategy(strategy: Strategy, corpora: int, *, least: int = 1) -> None:
+    """Refuse a number of corpora that the strategy has no use for.
+
+    Raises:
+        ConfigError: ``single`` with several corpora, ``mix`` or ``sequential`` with one, or too few at all.
+    """
+    if corpora < least:
+        raise ConfigError("no training corpus; give --train, or name corpora in the recipe")
+    if strategy is Strategy.SINGLE and corpora > 1:
+        raise ConfigError(f"strategy single takes one corpus, not {corpora}; choose mix or sequential")
+    if strategy is not Strategy.SINGLE and corpora == 1:
+        raise ConfigError(f"strategy {strategy.value} takes two corpora or more; choose single")
+
+
+def load_recipe(name_or_path: str | Path, *, changes: Mapping[str, Any] | None = None) -> Recipe:
+    """Return a recipe that comes with the package, by name, or one from a TOML file.
+
+    Args:
+        name_or_path: Which.
+        changes: Values in place of the file's own.
+
+    Raises:
+        ConfigError: There is no such recipe, or it is wrong; the message names the file and the key.
+    """
+    where = f"recipe {name_or_path}" if name_or_path in BUILTIN else str(name_or_path)
+    try:
+        values = tomllib.loads(_source(name_or_path)) | dict(changes or {})
+        return Recipe.model_validate(values)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: not TOML in UTF-8: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part) for part in first["loc"]) or "recipe"
+        raise ConfigError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _source(name_or_path: str | Path) -> str:
+    if name_or_path in BUILTIN:
+        return (_FOLDER / f"{name_or_path}.toml").read_text("utf-8")
+    try:
+        return Path(name_or_path).read_text("utf-8")
+    except OSError:
+        raise ConfigError(
+            f"there is no recipe {str(name_or_path)!r}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+        ) from None

@@ -1,0 +1,223 @@
+"""A training run: materials checked, the trainer called, the model scored, its card written, all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from deid_assets import plugins
+from deid_assets.core.errors import InputError, TrainingError
+from deid_assets.core.note import Note
+from deid_assets.core.tagging import grouping_for, sentences, tokenize
+from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
+from deid_assets.training.card import CARD, TAGGER, Card, Point, read_card, write_card
+from deid_assets.training.corpora import Corpus, check_apart, split
+from deid_assets.training.description import Judged, describe
+from deid_assets.training.recipe import Recipe, Strategy, check_strategy
+from deid_assets.training.scoring import score
+
+PART = ".part"
+
+Progress = Callable[[str, Epoch], None]
+"""Called with the run, as ``seed 1``, and each point of its curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """What a model is made of and judged by.
+
+    Args:
+        corpora: In the order of the recipe's strategy.
+        dev: Notes that choose the model; held out of the last corpus when ``None``.
+        test: Notes that nothing is chosen by.
+        raw: Unannotated notes.
+    """
+
+    corpora: Sequence[Corpus]
+    dev: Corpus | None = None
+    test: Corpus | None = None
+    raw: Sequence[Note] = field(default=(), repr=False)
+
+
+def train_model(
+    recipe: Recipe, materials: Materials, out: Path, *, progress: Progress = lambda _run, _epoch: None
+) -> Card:
+    """Train, score and write a model folder; a second call with nothing changed does nothing.
+
+    What is not finished stands beside the folder under ``NAME.part``: a killed run goes on from there, and the
+    folder itself holds the old model or the new one.
+
+    Args:
+        recipe: How.
+        materials: Of what.
+        out: Model folder; a model that is there is replaced.
+        progress: Told of each epoch.
+
+    Returns:
+        The card, which is also in the folder.
+
+    Raises:
+        ConfigError: A setting of the recipe is wrong.
+        InputError: A corpus is unfit: no spans, or notes in common with those that judge.
+        PluginError: The plugin is not installed or does not load.
+        TrainingError: The run cannot give a model.
+    """
+    trainer = plugins.load_trainer(recipe.plugin)
+    task = make_task(recipe, materials, trainer)
+    fingerprint = _fingerprint(recipe, task, materials, trainer)
+    if (out / CARD).exists():
+        old = read_card(out, verify=True)
+        if old.fingerprint == fingerprint:
+            return old
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: it holds something that is no model; name a new or empty folder")
+    part = _resumable(out.with_name(out.name + PART), fingerprint)
+    cpu = time.process_time()
+    runs = []
+    for seed in range(recipe.seed, recipe.seed + recipe.runs):
+        seeded = replace(task, seed=seed)
+        folder = _one_run(trainer, seeded, part, progress)
+        runs.append(_judged(recipe, seeded, materials.test, folder))
+    best = max(runs, key=lambda run: (run.dev.micro.f1 or 0.0, -run.seed))
+    if not best.dev.micro.tp:
+        raise TrainingError(
+            f"recipe {recipe.name}: the model finds none of {best.dev.micro.gold} development spans; "
+            "give more notes, or change the settings"
+        )
+    spent = time.process_time() - cpu
+    card = describe(recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent)
+    write_card(best.folder, card)
+    _replace(best.folder, out)
+    shutil.rmtree(part)
+    return card
+
+
+def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
+    """Return what the trainer may see, after checking that it is fit and holds no test note.
+
+    Raises:
+        ConfigError: The strategy does not fit the corpora, or a setting is wrong.
+        InputError: No spans, one label for two categories, or notes in common with those that judge.
+    """
+    check_strategy(recipe.strategy, len(materials.corpora))
+    corpora = [list(corpus.documents) for corpus in materials.corpora]
+    if materials.dev is None:
+        corpora[-1], dev = split(corpora[-1], share=recipe.dev_share, seed=recipe.seed)
+    else:
+        dev = list(materials.dev.documents)
+    every = [document for documents in corpora for document in documents]
+    check_apart(every, dev, role="development")
+    if materials.test is not None:
+        check_apart([*every, *dev], materials.test.documents, role="test")
+    phases = corpora if recipe.strategy is Strategy.SEQUENTIAL else [every]
+    return Task(
+        phases=phases,
+        dev=dev,
+        # Over all phases, so that a later one brings no label that the network has no place for.
+        labels=label_inventory(every, native=recipe.native),
+        native=recipe.native,
+        scheme=recipe.scheme,
+        grouping=_grouping(recipe, every),
+        seed=recipe.seed,
+        settings=trainer.settings(recipe.settings),
+        raw=tuple(materials.raw),
+    )
+
+
+def _grouping(recipe: Recipe, documents: Sequence[Document]) -> int:
+    if recipe.grouping != "auto":
+        return recipe.grouping
+    lengths = []
+    for document in documents:
+        tokens = tokenize(document.note.text)
+        lengths.append([len(part) for part in sentences(document.note.text, tokens)])
+    return grouping_for(lengths, budget=recipe.budget_tokens)
+
+
+def _fingerprint(recipe: Recipe, task: Task, materials: Materials, trainer: Trainer) -> str:
+    plugin = plugins.available(plugins.TRAINERS)[trainer.name]
+    raw = hashlib.sha256("".join(note.digest for note in materials.raw).encode()).hexdigest()
+    corpora = [(role, corpus.digest) for role, corpus in named(materials)]
+    values = [recipe.digest, plugin.code_version, dict(task.settings), corpora, raw]
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def named(materials: Materials) -> list[tuple[str, Corpus]]:
+    """Return each corpus with what it is for."""
+    others = (("dev", materials.dev), ("test", materials.test))
+    return [
+        *(("train", corpus) for corpus in materials.corpora),
+        *((role, corpus) for role, corpus in others if corpus is not None),
+    ]
+
+
+def _resumable(part: Path, fingerprint: str) -> Path:
+    """Return the folder of the unfinished run, emptied unless it is of this very task."""
+    mark = part / "fingerprint"
+    if not mark.exists() or mark.read_text() != fingerprint:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        part.chmod(0o700)  # models remember words of the notes
+        mark.write_text(fingerprint)
+    return part
+
+
+def _one_run(trainer: Trainer, task: Task, part: Path, progress: Progress) -> Path:
+    """Train with the task's seed and return the model's folder; a run that was finished before is taken as it is."""
+    folder = part / f"seed-{task.seed}"
+    log = part / f"seed-{task.seed}.jsonl"
+    done = part / f"seed-{task.seed}.done"
+    if done.exists():
+        return folder
+    folder.mkdir(exist_ok=True)
+    started = time.perf_counter()
+
+    def report(epoch: Epoch) -> None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(epoch)) + "\n")
+        progress(f"seed {task.seed}", epoch)
+
+    trainer.train(task, folder, report)
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    if not (folder / TAGGER).exists():
+        raise TrainingError(f"trainer {trainer.name} wrote no {TAGGER}; report it to the plugin's author")
+    done.write_text(f"{time.perf_counter() - started:.3f}")
+    return folder
+
+
+def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Judged:
+    """Score a finished run; its curve may come from more than one process."""
+    detector = plugins.load(recipe.name, plugin=recipe.plugin, options=detector_options(recipe, folder))
+    log = folder.with_suffix(".jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    curve = {(point.phase, point.epoch): point for point in map(Point.model_validate_json, lines)}
+    return Judged(
+        seed=task.seed,
+        folder=folder,
+        dev=score(detector, task.dev, native=task.native),
+        test=None if test is None else score(detector, test.documents, native=task.native),
+        curve=tuple(curve.values()),
+        seconds=float(folder.with_suffix(".done").read_text()),
+    )
+
+
+def detector_options(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Return the keyword options that load a recipe's model."""
+    return {"model": str(folder), "name": recipe.name}
+
+
+def _replace(new: Path, out: Path) -> None:
+    """Put the new model in the place of the old one, which stands until then."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    old = out.with_name(out.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    new.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
