@@ -26,7 +26,8 @@ from deid_assets.cli.arguments import (
 )
 from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format
-from deid_assets.cli.redaction import Redaction, choose_finder
+from deid_assets.cli.recording import recording
+from deid_assets.cli.redaction import Keep, Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.core.detector import Failed
@@ -91,6 +92,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     lang: LangOption = None,
     jobs: JobsOption = 1,
     keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
+    edits: Arg[Path | None, typer.Option(metavar="FILE", help="Edit maps to write, .jsonl: offsets, no text.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Replace PHI as a policy says.
@@ -102,21 +104,23 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     written_as = out_format(out, to)
     inputs = [notes, *filter(None, [spans]), *filter(Path.is_file, [Path(policy)])]
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
+    if edits is not None:
+        check_out(edits, inputs=[*inputs, out], is_folder=False, option="--edits")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    finder = choose_finder(
-        spans, Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs), policy=redaction.policy
-    )
+    named = Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs)
+    finder = choose_finder(spans, named, policy=redaction.policy)
     withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
-    def redacted() -> Iterator[Annotated]:
+    def redacted(keep: Keep | None) -> Iterator[Annotated]:
         with progress("redacting") as advance:
             for chunk, found in finder.over(source.chunks(withheld)):
-                yield from redaction.run(chunk, found, withheld, counted)
+                yield from redaction.run(chunk, found, withheld, counted, keep=keep)
                 advance(len(chunk))
         if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")
 
-    write_notes(out, redacted(), format=written_as.name)
+    with recording(redaction, edits=edits, specs=tuple(named.specs)) as keep:
+        write_notes(out, redacted(keep), format=written_as.name)
     return finish(counted, withheld, out, as_json=as_json)
 
 

@@ -13,8 +13,14 @@ from deid_assets.core.errors import InputError
 from deid_assets.formats import FORMATS, Format
 
 
-def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool) -> None:
+def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool, option: str = "--out") -> None:
     """Refuse an output that cannot be written, or that would replace or join an input.
+
+    Args:
+        out: Where it goes.
+        inputs: What is read, or written elsewhere.
+        is_folder: What it is to be.
+        option: The option that names it, for the message.
 
     Raises:
         InputError: It is one of these; the message says what to name instead.
@@ -22,16 +28,16 @@ def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool) -> None:
     target = out.resolve()
     for path in inputs:
         if target == path.resolve():
-            raise InputError(f"--out {out} is also an input; name another")
+            raise InputError(f"{option} {out} is also an input; name another")
         if path.is_dir() and target.is_relative_to(path.resolve()):
-            raise InputError(f"--out {out} lies in the folder that is read; name a place outside {path}")
+            raise InputError(f"{option} {out} lies in the folder that is read; name a place outside {path}")
     if out.exists() and out.is_dir() is not is_folder:
-        raise InputError(f"--out {out} is {'no folder' if is_folder else 'a folder'}; name another")
+        raise InputError(f"{option} {out} is {'no folder' if is_folder else 'a folder'}; name another")
     if out.exists() and not is_folder and not out.is_file():
-        raise InputError(f"--out {out} is no regular file; name another")
+        raise InputError(f"{option} {out} is no regular file; name another")
     nearest = next(path for path in target.parents if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"--out {out} cannot be written, because {nearest} is no folder that you may write to")
+        raise InputError(f"{option} {out} cannot be written, because {nearest} is no folder that you may write to")
 
 
 def out_format(out: Path, chosen: str | None) -> Format:

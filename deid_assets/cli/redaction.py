@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
@@ -16,13 +16,16 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.pipeline import redact_all
-from deid_assets.core.redact import Policy
+from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import LineUp, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
 
 Found = Mapping[str, DisjointSpans | Failed]
 """Spans by note id, or why a note has none."""
+
+Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
+"""Keeps what was done to a note, or says why it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,33 @@ class Redaction:
         return cls(chosen, check_key(chosen, secret_of_environment()), keep_patient_ids)
 
     def run(
-        self, notes: Sequence[Note], found: Found, withheld: Withheld, counted: dict[str, int]
+        self,
+        notes: Sequence[Note],
+        found: Found,
+        withheld: Withheld,
+        counted: dict[str, int],
+        *,
+        keep: Keep | None = None,
     ) -> Iterator[Annotated]:
-        """Yield each note redacted; one without spans of its own, or that fails, is withheld."""
+        """Yield each note redacted; one without spans of its own, or that fails, is withheld.
+
+        Args:
+            notes: A chunk.
+            found: Their spans.
+            withheld: Told of each note that is withheld.
+            counted: Notes and edits, counted up.
+            keep: Called with each redacted note before it is given; withholds it where it returns why.
+        """
         disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}
         outcomes = redact_all(notes, disjoint, self.policy, key=self.key, stage="redact")
         for note, outcome in zip(notes, outcomes, strict=True):
             if isinstance(outcome, Failed):
                 earlier = found.get(note.note_id)
                 withheld.failed(earlier if isinstance(earlier, Failed) else outcome)
+                continue
+            refused = keep(note, outcome, disjoint[note.note_id]) if keep else None
+            if refused is not None:
+                withheld.failed(refused)
                 continue
             counted["notes"] += 1
             counted["edits"] += len(outcome.edits)

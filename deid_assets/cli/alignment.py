@@ -1,0 +1,75 @@
+"""``deid map-spans``: annotations of the original text, carried over to the redacted one, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated as Arg
+
+import typer
+
+from deid_assets.cli.app import PARTIAL, app, guarded, say
+from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.outputs import check_out
+from deid_assets.cli.tables import print_json
+from deid_assets.core.errors import InputError
+from deid_assets.edits.annotations import Carrier, Tally
+from deid_assets.edits.carry import Meeting
+from deid_assets.edits.files import check_suffix, read_edits, read_lines
+from deid_assets.formats.atomic import atomic_file
+
+
+@app.command("map-spans")
+@guarded
+def map_spans(
+    *,
+    edits: Arg[Path, typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote.")],
+    spans: Arg[
+        Path, typer.Option(metavar="FILE", help="Annotations with any labels, .jsonl: id and spans with start and end.")
+    ],
+    out: Arg[Path, typer.Option(metavar="FILE", help="Annotations to write, .jsonl.")],
+    to_original: Arg[bool, typer.Option("--to-original", help="From the redacted text to the original.")] = False,
+    drop_overlapping: Arg[
+        bool, typer.Option("--drop-overlapping", help="Leave spans out that meet a replacement.")
+    ] = False,
+    keep: Arg[
+        list[str] | None, typer.Option(metavar="FIELD", help="Carry this field of a span over too; several times.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Carry annotations over to the redacted text.
+
+    A span that begins or ends inside a replacement is widened to hold all of it; one in text that was taken out is
+    lost. Both are counted. A note without edit map is left out and named.
+    """
+    check_suffix(spans)
+    check_suffix(out)
+    check_out(out, inputs=[edits, spans], is_folder=False)
+    if "text" in (keep or []):
+        raise InputError("--keep text would carry original text over to the redacted notes; name another field")
+    carrier = Carrier(
+        {found.note_id: found for found in read_edits(edits)}, to_original, drop_overlapping, frozenset(keep or ())
+    )
+    tally, unknown = Tally(), list[str]()
+    with atomic_file(out) as file:
+        for record in carrier.over(read_lines(spans), tally, unknown=unknown.append):
+            file.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode())
+    for note_id in unknown:
+        say(f"note {note_id!r}: no edit map; left out")
+    _show(tally, unknown, out, as_json=as_json)
+    return PARTIAL if unknown else 0
+
+
+def _show(tally: Tally, unknown: list[str], out: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**tally.to_json(), "without_edit_map": unknown, "out": str(out)})
+        return
+    met = tally.meetings
+    say(
+        f"{tally.written:,} of {tally.spans:,} spans of {tally.notes:,} notes written to {out}: "
+        f"{met[Meeting.CLEAR]:,} as they were, {met[Meeting.WHOLE]:,} with a replacement in them, "
+        f"{met[Meeting.WIDENED]:,} widened, {met[Meeting.LOST]:,} lost, {tally.dropped:,} dropped"
+    )
+    if tally.fields:
+        names = ", ".join(f"{name!r}" for name in sorted(tally.fields))
+        say(f"fields left out, because they may hold text: {names}; name one with --keep if it does not")
