@@ -143,8 +143,9 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, origin
     parts: list[str] = []
     edits: list[Edit] = []
     cursor = size = 0
-    for span in _widened(note.text, spans, policy):
-        replacer = policy.action(span.label)
+    actions = {label: policy.action(label) for label in {span.label for span in spans}}
+    for span in _widened(note.text, spans, actions):
+        replacer = actions[span.label]
         if replacer is None:
             continue
         kept, original = note.text[cursor : span.start], note.text[span.start : span.end]
@@ -155,17 +156,17 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, origin
                 "unchanged; write it under keep if that is meant"
             )
         parts += (kept, replacement)
-        size += len(kept)
-        edits.append(Edit(span.start, span.end, size, size + len(replacement), span.label))
-        size += len(replacement)
+        new_start = size + len(kept)
+        size = new_start + len(replacement)
+        edits.append(Edit(span.start, span.end, new_start, size, span.label))
         cursor = span.end
     parts.append(note.text[cursor:])
     return Redacted(note.note_id, "".join(parts), tuple(edits), context.fallbacks)
 
 
-def _widened(text: str, spans: DisjointSpans, policy: Policy) -> Iterable[Span]:
+def _widened(text: str, spans: DisjointSpans, actions: Mapping[Phi, Replacer | None]) -> Iterable[Span]:
     """Return the spans, sorted and disjoint; those of a replacer with borders reach to the borders around them."""
-    finders = {span.label: getattr(policy.action(span.label), "borders", None) for span in spans}
+    finders = {label: getattr(replacer, "borders", None) for label, replacer in actions.items()}
     found = {finder: _outside(finder(text), spans) for finder in set(finders.values()) if finder is not None}
     if not found:
         return spans

@@ -162,7 +162,7 @@ WORDS: Mapping[str, CalendarWords] = {
         holidays=_by_season(
             winter="Noël,Noel,réveillon,Saint-Sylvestre,jour de l'An,Nouvel An,Épiphanie",
             spring="Pâques,Paques,Pentecôte,Ascension,fête du Travail",
-            summer="14 juillet,Assomption,fête nationale",
+            summer="Assomption,fête nationale",
             autumn="Toussaint,Armistice",
         ),
     ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from operator import getitem, itemgetter
 
 from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles
@@ -12,44 +13,49 @@ from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER = range(7)
 """What a piece writes; the numbers are places in ``Values`` as well."""
 
-Piece = tuple[int, Sequence[str] | str]
-"""A literal, or a part with the row of names or digits that it is looked up in; the year's row is empty or "short"."""
+Piece = tuple[int, Sequence[str]]
+"""A literal with its text, or a part with the row of names or digits that it is looked up in."""
 
 Values = tuple[int, int, int, int, int, int, int]
 """0, day, month, year, weekday, season, quarter; 0 where the text has no such part."""
+
+Form = tuple[str, tuple[Sequence[str], ...], Callable[[Values], tuple[int, ...]]]
+"""Pieces made ready: a template with ``%s`` for each part, the parts' rows, and what takes the parts' values."""
 
 _PLAIN = tuple(str(number) for number in range(32))
 _PADDED = tuple(f"{number:02}" for number in range(32))
 
 
-def write(pieces: Iterable[Piece], values: Values) -> str:
-    """Return the text of the pieces with these values."""
-    parts: list[str] = []
+def write(form: Form, values: Values) -> str:
+    """Return the text of the form with these values."""
+    template, rows, values_of = form
+    return template % tuple(map(getitem, rows, values_of(values)))
+
+
+def form_of(pieces: Iterable[Piece]) -> Form:
+    """Return the pieces made ready for ``write``."""
+    template: list[str] = []
+    parts: list[Piece] = []
     for code, row in pieces:
         if code == LITERAL:
-            parts.append(row)  # type: ignore[arg-type]  # a literal's second part is the text itself
-        elif code == YEAR:
-            year = values[YEAR]
-            parts.append(_PADDED_YEARS[year % 100] if row else f"{year:04}")
+            template.append("".join(row).replace("%", "%%"))
         else:
-            parts.append(row[values[code]])  # type: ignore[index]
-    return "".join(parts)
+            template.append("%s")
+            parts.append((code, row))
+    # With two places or more it returns a tuple; the last two are of no part and have no row.
+    places = (*(code for code, _ in parts), LITERAL, LITERAL)
+    return "".join(template), tuple(row for _, row in parts), itemgetter(*places)
 
 
-_PADDED_YEARS = tuple(f"{number:02}" for number in range(100))
+@cache
+def _years(digits: int) -> tuple[str, ...]:
+    return tuple(f"{year % 10**digits:0{digits}}" for year in range(10_000))
 
 
 def pieces_of(tokens: Tokens, roles: Roles, lang: str, places: range) -> tuple[Piece, ...]:
     """Return the pieces of the tokens at these places."""
     parts = _parts(tokens, roles, lang)
-    pieces: list[Piece] = []
-    for place in places:
-        for code, row in parts.get(place, ((LITERAL, tokens.texts[place]),)):
-            if code == LITERAL and pieces and pieces[-1][0] == LITERAL:
-                pieces[-1] = (LITERAL, f"{pieces[-1][1]}{row}")
-            elif row or code != LITERAL:
-                pieces.append((code, row))
-    return tuple(pieces)
+    return tuple(piece for place in places for piece in parts.get(place, ((LITERAL, tokens.texts[place]),)))
 
 
 def _parts(tokens: Tokens, roles: Roles, lang: str) -> dict[int, Sequence[Piece]]:
@@ -62,11 +68,14 @@ def _parts(tokens: Tokens, roles: Roles, lang: str) -> dict[int, Sequence[Piece]
     for name, place in roles.items():
         token = tokens.texts[place]
         if len(name) == 3:
-            year = (YEAR, "short" if len(token) == 6 else "")
-            compact: dict[str, Piece] = {"y": year, "m": (MONTH, _PADDED), "d": (DAY, _PADDED)}
+            compact: dict[str, Piece] = {
+                "y": (YEAR, _years(len(token) - 4)),
+                "m": (MONTH, _PADDED),
+                "d": (DAY, _PADDED),
+            }
             parts[place] = [compact[part] for part in name]
         elif name == "y":
-            parts[place] = [(YEAR, "short" if len(token) == 2 else "")]
+            parts[place] = [(YEAR, _years(len(token)))]
         elif name == "d":
             parts[place] = [(DAY, rows["d"])]
             parts |= _ordinal(tokens, place, lang, DAY)
@@ -90,10 +99,9 @@ def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequ
     ending = next((at for at in (place + 1, place + 2) if tokens.kinds[at : at + 1] == "s"), None)
     if ending is None or (ending > place + 1 and tokens.kinds[place + 1] not in ":."):
         return {}
-    day, token = int(tokens.texts[place]), tokens.texts[ending]
-    row = _ordinal_row(lang)
-    # An ending that the day does not have in our row stays as it is.
-    if len(row) < 32 or row[day].casefold() != token.casefold():
+    token, row = tokens.texts[ending], _ordinal_row(lang)
+    # An ending that our row does not have stays as it is.
+    if token.casefold() not in row:
         return {}
     return {ending: [(code, cased_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import cache
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.policies.date_reading import Reading, Written, reading
-from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, write
+from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, form_of, write
 from deid_assets.policies.drawing import Draw
 
 MAX_WEEKS = 52
 _COMMON_YEAR = 2001
 _YEAR_DAYS = 365
 _LONGEST_MONTH = 31
+_FIRST_ORDINAL, _LAST_ORDINAL = date(1000, 1, 1).toordinal(), date.max.toordinal()
 _STEPS = {"year": 365, "quarter": 91, "season": 91, "month": 31}
 """Days that lead from the middle of a year, a quarter, a season or a month into the next."""
 
@@ -57,17 +59,42 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
     found = reading(text, lang)
     if found is None:
         return None
+    part = found.part
+    if found.ordinal and _FIRST_ORDINAL <= found.ordinal + days <= _LAST_ORDINAL:
+        after = date.fromordinal(found.ordinal + days)
+        weekday = 0 if part.weekday is None else (part.weekday + days) % 7
+        core = write(part.form, (0, after.day, after.month, after.year, weekday, 0, 0))
+    elif found.year_day >= 0:
+        month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
+        weekday = 0 if part.weekday is None else (part.weekday + days) % 7
+        core = write(part.form, (0, day, month, 0, weekday, 0, 0))
+    else:
+        core = _moved(found, days, keep_season=keep_season)
+    place = found.place
+    if core and (place.start or place.end < len(text)):
+        core = text[: place.start] + core + text[place.end :]
+    return core or None
+
+
+def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
+    """Return a partial date or a range after the move, or nothing where it cannot be moved."""
     first = _values(found.first, days, keep_season=keep_season)
     if first is None:
-        return None
+        return ""
     if found.second is None:
-        return found.before + write(found.first.pieces, first) + found.after
+        return write(found.first.part.form, first)
     second = _values(found.second, days, keep_season=keep_season)
     if second is None:
-        return None
-    pieces = _range_pieces(found, first, second)
-    dates = (write(pieces[0], first), write(pieces[1], second))
-    return found.before + found.between.join(dates) + found.after
+        return ""
+    left, right = _range_pieces(found, first, second)
+    return write(form_of(left), first) + found.place.between + write(form_of(right), second)
+
+
+@cache
+def _days_of_year() -> tuple[tuple[int, int], ...]:
+    first = date(_COMMON_YEAR, 1, 1)
+    days = (first + timedelta(days=place) for place in range(_YEAR_DAYS))
+    return tuple((day.month, day.day) for day in days)
 
 
 def moved_day(day: date, days: int) -> date | None:
@@ -76,7 +103,7 @@ def moved_day(day: date, days: int) -> date | None:
         after = day + timedelta(days=days)
     except OverflowError:
         return None
-    return after if after.year >= 1000 else None
+    return after if after.toordinal() >= _FIRST_ORDINAL else None
 
 
 def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
@@ -85,16 +112,16 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
     A text without a day moves as the middle of its month, season, quarter or year, and by at least one of them. A
     day and month without a year move within a year of 365 days, so 29 February never appears without a year.
     """
-    weekday = 0 if written.weekday is None else (written.weekday + days) % 7
-    if written.is_holiday and not keep_season:
+    weekday = 0 if written.part.weekday is None else (written.part.weekday + days) % 7
+    if written.part.is_holiday and not keep_season:
         return None
-    if written.season is not None and written.year is None and keep_season:
+    if written.part.season is not None and written.year is None and keep_season:
         return None
     if written.month is None and written.day is not None:
         day = (written.day - 1 + days) % _LONGEST_MONTH + 1
         return None if day == written.day else (0, day, 0, 0, weekday, 0, 0)
-    if (written.year, written.month, written.season, written.quarter) == (None, None, None, None):
-        return None if weekday == written.weekday else (0, 0, 0, 0, weekday, 0, 0)
+    if (written.year, written.month, written.part.season, written.quarter) == (None, None, None, None):
+        return None if weekday == written.part.weekday else (0, 0, 0, 0, weekday, 0, 0)
     after = _moved_middle(written, days)
     if after is None:
         return None
@@ -125,7 +152,7 @@ def _moved_on(before: date, days: int, *, in_circle: bool) -> date | None:
 def _unit(written: Written) -> str:
     if written.month is not None:
         return "month"
-    if written.season is not None:
+    if written.part.season is not None:
         return "season"
     return "year" if written.quarter is None else "quarter"
 
@@ -140,11 +167,11 @@ def _of_unit(day: date, unit: str) -> int:
 
 def _range_pieces(found: Reading, first: Values, second: Values) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Return the pieces of both dates; the one without a month gets it where the two no longer share it."""
-    left, right = found.first.pieces, () if found.second is None else found.second.pieces
-    if not found.short or (first[MONTH] == second[MONTH] and first[YEAR] == second[YEAR]):
+    left, right = found.first.part.pieces, () if found.second is None else found.second.part.pieces
+    if not found.place.short or (first[MONTH] == second[MONTH] and first[YEAR] == second[YEAR]):
         return left, right
     with_year = first[YEAR] != second[YEAR]
-    if found.short == "second":
+    if found.place.short == "second":
         places = {code: place for place, (code, _) in enumerate(left)}
         end = {code: place for place, (code, _) in enumerate(right)}
         longer = left[places[MONTH] : places[DAY]] + right

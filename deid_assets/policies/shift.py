@@ -61,11 +61,11 @@ class Shift:
 
     def offset_days(self, context: Context) -> int:
         """Return the offset of the note's patient, in days."""
-        days = context.numbers.get(self)
+        days = context.numbers.get(id(self))
         if days is None:
             settings = f"shift {self.min_days} {self.max_days} {self.whole_weeks:d}" + " seasons" * self.keep_season
             draw, offsets = Draw(context, settings), self.offsets()
-            days = context.numbers[self] = draw.pick(offsets) * (1 if draw.below(2) else -1)
+            days = context.numbers[id(self)] = draw.pick(offsets) * (1 if draw.below(2) else -1)
         return days
 
     def _is_too_old(self, text: str, lang: str | None) -> bool:
