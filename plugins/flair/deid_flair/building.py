@@ -1,0 +1,203 @@
+"""The stack of a recipe: each embedding trained from the task's notes, or found and read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import flair
+import flair.embeddings.token
+import torch
+from flair.embeddings import FlairEmbeddings, WordEmbeddings
+
+from deid_assets.core.errors import TrainingError
+from deid_assets.core.note import Note
+from deid_assets.core.tagging import tokenize
+from deid_assets.core.trainer import Task, inputs
+from deid_flair import language_models, vectors
+from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart, TransformerPart
+from deid_flair.settings import CharacterLstm, CharacterModel, OneHot, Pieces, Settings, Source, Transformer, WordVectors
+from deid_onnx.families.flair import UNKNOWN
+
+Curves = dict[str, list[float]]
+
+
+def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[Part], Curves]:
+    """Return the parts of a recipe, and the validation losses of the language models that were trained.
+
+    Args:
+        task: Its notes are what is trained on; the development notes are not read.
+        wanted: The recipe's settings.
+        kept: Folder for language models that name no ``cache`` of their own.
+
+    Raises:
+        TrainingError: A resource is missing, or there is too little text to make one.
+        PluginError: A file cannot be read.
+    """
+    parts: list[Part] = []
+    curves: Curves = {}
+    for embedding in wanted.embeddings:
+        torch.manual_seed(task.seed + len(parts))
+        if isinstance(embedding, CharacterModel):
+            parts += _character_models(task, embedding, kept, curves)
+        elif isinstance(embedding, WordVectors):
+            parts.append(_rows(_words(task, embedding)))
+        elif isinstance(embedding, Pieces):
+            parts.append(_rows(_pieces(task, embedding)))
+        elif isinstance(embedding, Transformer):
+            parts.append(_transformer(embedding))
+        else:
+            parts.append(_learnt(task, embedding))
+    return parts, curves
+
+
+def lines(task: Task, texts: Sequence[Source]) -> list[list[str]]:
+    """Return the inputs of notes as the tagger will read them: their tokens."""
+    notes: dict[str, Note] = {}
+    for source in texts:
+        given = task.raw if source == "raw" else (document.note for document in chain.from_iterable(task.phases))
+        notes |= {note.digest: note for note in given}
+    return [line for note in notes.values() for line in _lines(note, task.grouping)]
+
+
+def _lines(note: Note, grouping: int) -> Iterator[list[str]]:
+    tokens = tokenize(note.text)
+    for part in inputs(note.text, tokens, grouping=grouping):
+        yield [note.text[start:end] for start, end in tokens[part.start : part.stop]]
+
+
+def _some(task: Task, texts: Sequence[Source], what: str) -> list[list[str]]:
+    found = lines(task, texts)
+    if not found:
+        raise TrainingError(f"there is no text to train {what} on; give raw notes, or texts = ['train']")
+    return found
+
+
+def _character_models(task: Task, wanted: CharacterModel, kept: Path, curves: Curves) -> Iterator[Part]:
+    if not wanted.train:
+        yield CharacterStatesPart(_given_model(wanted), fine_tune=wanted.fine_tune)
+        return
+    texts = [" ".join(line) + "\n" for line in _some(task, wanted.texts, "a language model")]
+    folder = Path(wanted.cache) if wanted.cache else kept
+    for direction in ("forward", "backward") if wanted.direction == "both" else (wanted.direction,):
+        file = folder / f"lm-{direction}-{_digest(wanted, texts, task.seed)}.safetensors"
+        backward = direction == "backward"
+        for _ in language_models.train(texts, wanted, backward=backward, seed=task.seed, state=file):
+            pass
+        curves[direction] = language_models.curve(file)
+        yield CharacterStatesPart(language_models.load(file), fine_tune=wanted.fine_tune)
+
+
+def _digest(wanted: CharacterModel, texts: Sequence[str], seed: int) -> str:
+    settings = wanted.model_dump(exclude={"cache", "trust", "allow_download", "fine_tune", "direction", "texts"})
+    digest = hashlib.sha256(json.dumps([settings, seed], sort_keys=True).encode())
+    for text in texts:
+        digest.update(text.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _given_model(wanted: CharacterModel) -> Any:
+    path = Path(wanted.model)
+    if not path.exists():
+        path = _published(wanted.model, lambda: FlairEmbeddings(wanted.model), allow_download=wanted.allow_download)
+    if path.suffix == ".safetensors":
+        return language_models.load(path)
+    return language_models.load_flair(path, trust=wanted.trust)
+
+
+def _words(task: Task, wanted: WordVectors) -> vectors.Found:
+    if wanted.train:
+        return vectors.train_words(_some(task, wanted.texts, "word vectors"), wanted, seed=task.seed)
+    path = Path(wanted.model)
+    if not path.exists():
+        path = _published(wanted.model, lambda: WordEmbeddings(wanted.model), allow_download=wanted.allow_download)
+    return vectors.read_words(path, trust=wanted.trust)
+
+
+def _pieces(task: Task, wanted: Pieces) -> vectors.Found:
+    if wanted.train:
+        return vectors.train_pieces(_some(task, wanted.texts, "sub-words"), wanted, seed=task.seed)
+    model, found = Path(wanted.model), Path(wanted.vectors)
+    missing = next((path for path in (model, found) if not path.is_file()), None)
+    if missing is not None:
+        raise TrainingError(
+            f"sub-word vectors: {str(missing)!r} is no file here; give model = '….model' and vectors = '….w2v.bin' "
+            "of one BPEmb release"
+        )
+    return vectors.read_pieces(model, found)
+
+
+def _rows(found: vectors.Found) -> Part:
+    description, vocabulary, rows = found
+    return RowsPart(description, vocabulary, torch.from_numpy(rows))
+
+
+def _transformer(wanted: Transformer) -> Part:
+    if not Path(wanted.model).is_dir() and not wanted.allow_download:
+        raise TrainingError(f"transformer {wanted.model!r} is no folder here; give its folder or allow_download = true")
+    try:
+        return TransformerPart(wanted.model, layers=wanted.layers, fine_tune=wanted.fine_tune)
+    except (OSError, ValueError) as error:
+        raise TrainingError(
+            f"transformer {wanted.model!r} cannot be read ({type(error).__name__}); give the folder of an encoder "
+            "with its tokenizer"
+        ) from None
+
+
+def _learnt(task: Task, wanted: OneHot | CharacterLstm) -> Part:
+    found = lines(task, ("train",))
+    units = chain.from_iterable(found) if isinstance(wanted, OneHot) else (chain.from_iterable(map("".join, found)))
+    counts = Counter(units)
+    items = [UNKNOWN, *sorted(item for item, count in counts.items() if count >= wanted.min_count)]
+    if isinstance(wanted, OneHot):
+        return OneHotPart(items, wanted.width)
+    return CharacterLstmPart(items, wanted.width, wanted.hidden)
+
+
+class _FoundError(Exception):
+    """Carries the path of a published file out of Flair's constructor, before Flair reads it as a pickle."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+
+def _published(name: str, construct: Callable[[], object], *, allow_download: bool) -> Path:
+    """Return the file that Flair has for a published name.
+
+    Flair keeps the addresses inside its constructors; they are run up to where a file is looked for.
+
+    Raises:
+        TrainingError: The name is unknown, or the file is not here and may not be fetched.
+    """
+    module = flair.embeddings.token
+    fetch = module.cached_path
+
+    def looked_for(address: str, cache_dir: Path) -> Path:
+        path = Path(flair.cache_root) / cache_dir / address.rpartition("/")[2]
+        if not path.exists() and not allow_download:
+            raise TrainingError(
+                f"embedding {name!r} is not on this machine; put {path.name} into {path.parent}, give its path, "
+                "or set allow_download = true"
+            )
+        path = path if path.exists() else Path(fetch(address, cache_dir=cache_dir))
+        if path.suffix == ".npy":  # the vectors of gensim's file, which is asked for next
+            return path
+        raise _FoundError(path)
+
+    module.cached_path = looked_for
+    try:
+        construct()
+    except _FoundError as found:
+        return found.path
+    except (ValueError, OSError) as error:
+        raise TrainingError(f"embedding {name!r}: no such file, and {type(error).__name__} when fetching it") from None
+    finally:
+        module.cached_path = fetch
+    raise TrainingError(f"embedding {name!r} is no file and no published name; give a path")
+
+

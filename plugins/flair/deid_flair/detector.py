@@ -1,0 +1,64 @@
+"""The detector that loads what the trainer wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid_assets.core.errors import PluginError
+from deid_assets.core.note import Note
+from deid_assets.core.span import SpanSet
+from deid_flair.quiet import quiet, use_threads
+
+if TYPE_CHECKING:
+    from deid_onnx.folder import TaggerFolder
+    from deid_onnx.tagger import Tagger
+
+
+class FlairDetector:
+    """Finds PHI with a trained Bi-LSTM-CRF. A span's score is the least marginal probability of its tokens' tags.
+
+    Args:
+        model: Folder that the trainer wrote.
+        name: Under which its spans appear.
+        trust: Whether the folder may hold files that can run code when they are read.
+        threads: Of PyTorch; 0 for the cores given to the process.
+
+    Raises:
+        PluginError: The folder is missing, broken, not this plugin's, or holds pickles and is not trusted.
+    """
+
+    def __init__(self, *, model: str | Path, name: str = "flair", trust: bool = False, threads: int = 0) -> None:
+        from deid_onnx.folder import digest, read_folder  # noqa: PLC0415 - keeps the import of the plugin light
+
+        folder = read_folder(Path(model), trust=trust)
+        if folder.plugin != "flair":
+            raise PluginError(f"{model}: trained by {folder.plugin!r}; use the detector {folder.plugin!r}")
+        weights = folder.path / "model.safetensors"
+        if not weights.is_file():
+            raise PluginError(f"{model}: no {weights.name}; use the detector 'onnx' for an exported folder")
+        self.name = name
+        self.labels = folder.categories
+        self.version = f"{folder.version}+{digest(folder.path / 'tagger.json', weights)}"
+        self._threads = threads
+        with quiet():
+            self._tagger = _tagger(folder, name)
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        """Yield one set per note; each note is read alone, so that its result depends on no other."""
+        use_threads(self._threads)
+        for note in notes:
+            with quiet():
+                (found,) = self._tagger.detect([note])
+            yield found
+
+
+def _tagger(folder: TaggerFolder, name: str) -> Tagger:
+    from deid_flair.folders import read  # noqa: PLC0415 - imports Flair
+    from deid_onnx.families.flair import Lines  # noqa: PLC0415 - keeps the import of the plugin light
+    from deid_onnx.tagger import Tagger  # noqa: PLC0415 - keeps the import of the plugin light
+
+    network = read(folder)
+    reading = Lines(network.scores, int(network.described["longest"]), int(network.described["overlap"]))
+    return Tagger(folder=folder, network=reading, chain=network.chain(), source=name)

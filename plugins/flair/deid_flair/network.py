@@ -1,0 +1,139 @@
+"""The network: stacked embeddings, Flair's ``SequenceTagger``, and tags decoded from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import flair
+import numpy as np
+import torch
+from flair.data import Dictionary
+from flair.embeddings import StackedEmbeddings
+from flair.models import SequenceTagger
+from numpy.typing import NDArray
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from deid_assets.core.tagging import TagScheme
+from deid_assets.training.viterbi import constraints
+from deid_flair.parts import Part
+from deid_onnx.families.flair import Line, Reader, part
+from deid_onnx.tagger import Chain
+
+START, STOP = "<START>", "<STOP>"  # tags that Flair's CRF adds
+
+
+class Network:
+    """A tagger and how it reads.
+
+    Args:
+        parts: The stack.
+        tags: Every tag, in the order of the network's outputs.
+        described: Encoder, decoder, widths and rates, as ``Settings`` names them.
+        scheme: Of the tags.
+    """
+
+    def __init__(self, parts: Sequence[Part], tags: Sequence[str], described: Mapping[str, Any], scheme: str) -> None:
+        self.parts, self.tags, self.described = list(parts), list(tags), dict(described)
+        self.scheme = TagScheme(scheme)
+        self.reader = Reader([part(each.description, each.vocabulary) for each in parts if not _whole(each)])
+        tag_dictionary = Dictionary(add_unk=False)
+        for tag in tags:
+            tag_dictionary.add_item(tag)
+        self.tagger = SequenceTagger(
+            StackedEmbeddings([each.embedding for each in parts]),
+            tag_dictionary,
+            "phi",
+            use_rnn=described["encoder"] == "lstm",
+            use_crf=described["decoder"] == "crf",
+            tag_format=self.scheme.value,
+            hidden_size=described["hidden"],
+            rnn_layers=described["layers"],
+            reproject_embeddings=described["reproject"],
+            word_dropout=described["word_dropout"],
+            locked_dropout=described["locked_dropout"],
+        )
+
+    def frozen(self, lines: Sequence[Line]) -> torch.Tensor | None:
+        """Return what the frozen parts give, end to end: (inputs, tokens, width); nothing where there are none."""
+        with torch.no_grad():
+            found = self._encode(lines, [each for each in self.parts if each.frozen])
+        return torch.cat(found, dim=2) if found else None
+
+    def embed(self, lines: Sequence[Line], frozen: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the stacked embeddings (inputs, tokens, width).
+
+        Args:
+            lines: The batch.
+            frozen: What ``frozen`` gave for it, where it is at hand.
+        """
+        if frozen is None:
+            return torch.cat(self._encode(lines, self.parts), dim=2)
+        learnt = iter(self._encode(lines, [each for each in self.parts if not each.frozen]))
+        stack, at = [], 0
+        for each in self.parts:
+            width = each.embedding.embedding_length
+            stack.append(frozen[..., at : at + width] if each.frozen else next(learnt))
+            at += width if each.frozen else 0
+        return torch.cat(stack, dim=2)
+
+    def _encode(self, lines: Sequence[Line], parts: Sequence[Part]) -> list[torch.Tensor]:
+        if not parts:
+            return []
+        feeds = {name: torch.from_numpy(array).to(flair.device) for name, array in self.reader.feeds(lines).items()}
+        found, fed = {}, 0
+        for each in self.parts:
+            arrays = {name.rpartition("_")[0]: array for name, array in feeds.items() if name.endswith(f"_{fed}")}
+            if each in parts:
+                found[id(each)] = each.encode(arrays, feeds["words"], lines)
+            fed += not _whole(each)
+        return [found[id(each)] for each in parts]
+
+    def loss(
+        self, lines: Sequence[Line], tags: Sequence[Sequence[int]], frozen: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Return the summed loss of a batch whose inputs come longest first."""
+        lengths = torch.tensor([len(line) for line in lines])
+        gold = torch.tensor([tag for line in tags for tag in line], device=flair.device)
+        loss: torch.Tensor = self.tagger.loss_function(self.tagger(self.embed(lines, frozen), lengths), gold)
+        return loss
+
+    def scores(self, lines: Sequence[Line], frozen: torch.Tensor | None = None) -> NDArray[np.float32]:
+        """Return a score per tag (inputs, tokens, tags): the CRF's emissions, or logarithms of the softmax."""
+        lengths = torch.tensor([len(line) for line in lines])
+        order = torch.argsort(lengths, descending=True, stable=True)
+        with torch.no_grad():
+            embedded = self.embed(lines, frozen)[order]
+            found = self._features(embedded, lengths[order])[torch.argsort(order)]
+            if self.described["decoder"] == "softmax":
+                found = torch.log_softmax(found, dim=2)
+        scores: NDArray[np.float32] = found[..., : len(self.tags)].float().cpu().numpy()
+        return scores
+
+    def _features(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Return the tag scores as Flair's forward pass without dropout makes them, before the CRF widens them."""
+        tagger = self.tagger
+        if tagger.reproject_embeddings:
+            embedded = tagger.embedding2nn(embedded)
+        if tagger.use_rnn:
+            packed = pack_padded_sequence(embedded, lengths, batch_first=True)
+            embedded, _ = pad_packed_sequence(tagger.rnn(packed)[0], batch_first=True)
+        scores: torch.Tensor = tagger.linear(embedded)
+        return scores
+
+    def chain(self) -> Chain:
+        """Return what decodes the scores into legal tags: what the CRF has learnt, or what is legal alone."""
+        allowed, start, end = constraints(self.tags, self.scheme)
+        if self.described["decoder"] == "crf":
+            learnt = self.tagger.crf.transitions.detach().cpu().numpy()
+            names = self.tagger.label_dictionary
+            count = len(self.tags)
+            allowed = allowed + learnt[:count, :count].T
+            start = start + learnt[:count, names.get_idx_for_item(START)]
+            end = end + learnt[names.get_idx_for_item(STOP), :count]
+        return Chain(allowed, start, end)
+
+
+def _whole(each: Part) -> bool:
+    """Whether a part reads tokens rather than arrays."""
+    return each.description["kind"] == "transformer"

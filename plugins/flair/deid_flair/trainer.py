@@ -1,0 +1,66 @@
+"""The trainer that recipes name ``flair``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.errors import TrainingError
+from deid_assets.core.tagging import tag_set
+from deid_assets.core.trainer import Report, Task
+from deid_flair.quiet import quiet, seed_all, use_threads
+from deid_flair.settings import settings
+
+VERSION = "0.1.0"
+CHECKPOINT = "checkpoint"
+
+
+class FlairTrainer:
+    """Trains a Bi-LSTM-CRF over stacked embeddings (Akbik et al. 2018; Catelli 2021)."""
+
+    name = "flair"
+    version = VERSION
+
+    def settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the recipe's ``[settings]`` checked and completed.
+
+        Raises:
+            ConfigError: A key is unknown or a value is not allowed.
+        """
+        return settings(given).model_dump(mode="json")
+
+    def train(self, task: Task, out: Path, report: Report) -> None:
+        """Write a model folder, going on from what a killed run left under ``out/checkpoint``.
+
+        Raises:
+            TrainingError: There is nothing to learn from, a resource is missing, or the loss is not a number.
+            PluginError: A resource cannot be read.
+        """
+        wanted = settings(task.settings)
+        if not task.labels or not any(document.spans for documents in task.phases for document in documents):
+            raise TrainingError("no training note has a span; give annotated notes")
+        with quiet():
+            from deid_flair import building, folders, training  # noqa: PLC0415 - they import Flair
+
+            use_threads(wanted.threads)
+            kept = out / CHECKPOINT
+            parts, curves = building.stack(task, wanted, kept)
+            seed_all(task.seed)
+            network = folders.new(parts, task, wanted, tag_set(task.labels, task.scheme))
+            known = training.identity(task, wanted, VERSION)
+            training.Run(network, task, wanted, kept / "epoch.safetensors", known).train(report)
+            folders.write(out, network, task, VERSION, {"language_model_losses": curves})
+        shutil.rmtree(kept, ignore_errors=True)
+
+    def export(self, model: Path, out: Path) -> None:
+        """Write the whole network for ONNX Runtime: ``model.onnx``, ``model.fp16.onnx``, ``model.int8.onnx``.
+
+        Raises:
+            PluginError: The model folder is broken, or an embedding cannot leave PyTorch.
+        """
+        with quiet():
+            from deid_flair.export import export  # noqa: PLC0415 - imports Flair
+
+            export(model, out)
