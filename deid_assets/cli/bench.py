@@ -26,10 +26,11 @@ from deid_assets.cli.line_up import parsed_option
 from deid_assets.cli.outputs import check_out
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_table
+from deid_assets.core import phi
 from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import PHI, label_map
 from deid_assets.core.note import Note
-from deid_assets.core.phi import LabelMap, profile
+from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import FORMATS, Fault
 
@@ -54,7 +55,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
         Path | None, typer.Option(metavar="FOLDER", help="Where bench.html and bench.json go, if anywhere.")
     ] = None,
     option: DetectorSettingOption = None,
-    profile_name: ProfileOption = "harmonised",
+    profile: ProfileOption = "harmonised",
     limit_s: LimitOption = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
@@ -74,7 +75,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))
     if out is not None:
         check_out(out, inputs=[notes], is_folder=True)
-    wanted, counted = contestants(detector, _options(option or [])), profile(profile_name)
+    wanted, counted = contestants(detector, _options(option or [])), phi.profile(profile)
     chosen = label_map(labels) if labels else FORMATS[source.format_name].labels
     found = _read(source, chosen if gold else None)
     lengths = {note.note_id: len(note.text) for note in found.notes}

@@ -1,0 +1,110 @@
+"""The tables and the page of a bake-off: fair, complete, escaped, and without text."""
+
+import re
+
+import pytest
+
+from deid_assets.core.agreement import Agreement
+from deid_assets.core.counts import Counts
+from deid_assets.core.errors import InputError
+from deid_assets.core.marginal import Coverage
+from deid_assets.core.phi import HARMONISED
+from deid_assets.reports.bench import bench_html
+from deid_assets.reports.bench_entries import Bakeoff, Entry, Expense, Missing
+from deid_assets.reports.bench_tables import best_line_up, marginal_table, rate, side_by_side, table_md
+from deid_assets.reports.numbers import estimate
+
+SPENT = Expense(notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20)
+
+
+@pytest.fixture
+def found(good, weak):
+    """Two detectors against gold, and one that did not run."""
+    return Bakeoff(
+        HARMONISED,
+        [
+            Entry(
+                "rules", "1.0", blind=("SEX",), expense=SPENT, evaluation=weak, within=estimate(3, 4), within_share=0.8
+            ),
+            Entry("crf", "2.0", failed=3, expense=SPENT, evaluation=good),
+            Entry("gone", fault="unknown detector 'gone'; installed: rules, crf"),
+        ],
+        notes=100,
+        gold="100 annotated notes",
+        coverage=Coverage(("rules", "crf"), {1: 40, 2: 60}, {1: 5}, {frozenset({1}): 4, frozenset({3}): 6}),
+    )
+
+
+def test_one_table_holds_scores_costs_and_limits(found):
+    headings, rows = side_by_side(found)
+
+    assert all(len(row) == len(headings) for row in rows)
+    rules, crf, gone = (dict(zip(headings, row, strict=True)) for row in rows)
+    assert rules["Within reach"] == "0.750 of 80.0%"
+    assert (rules["Notes/s"], rules["kChars/s"], rules["Start s"], rules["MiB"]) == ("250", "500", "1.2", "96")
+    assert (rules["Cannot find by design"], crf["Cannot find by design"]) == ("SEX", "-")
+    assert crf["Failed"] == "3"
+    assert gone["Cannot find by design"] == "unknown detector 'gone'; installed: rules, crf"
+
+
+def test_without_gold_there_are_no_score_columns():
+    headings, rows = side_by_side(Bakeoff(HARMONISED, [Entry("rules", expense=SPENT)], notes=5))
+
+    assert "Hidden [95 %]" not in headings
+    assert len(rows[0]) == len(headings)
+
+
+def test_the_marginal_table_says_what_is_gained_lost_and_spent(found):
+    _, rows = marginal_table(found)
+
+    assert rows == [
+        ["rules", "+0.400", "+0.400", "+0.048", "1.000", "4.0"],
+        ["crf", "+0.000", "+0.600", "-0.063", "0.600", "4.0"],
+    ]
+    assert best_line_up(found.coverage).startswith("Best subset: rules + crf, which hides 1.000")
+
+
+def test_one_detector_alone_adds_nothing_to_others(found):
+    alone = Bakeoff(
+        HARMONISED, found.entries[:1], notes=1, coverage=Coverage(("rules",), {1: 4}, {}, {frozenset({1}): 1})
+    )
+
+    assert marginal_table(alone)[1] == []
+    assert best_line_up(alone.coverage) == ""
+
+
+@pytest.mark.parametrize(("per_s", "text"), [(1_234.5, "1,234"), (99.94, "99.9"), (0.04, "0.0")])
+def test_rates_show_what_they_can_bear(per_s, text):
+    assert rate(per_s) == text
+
+
+def test_every_value_is_escaped(probe, weak):
+    hostile = Bakeoff(
+        HARMONISED,
+        [Entry(probe, probe, blind=(probe,), evaluation=weak), Entry(f"{probe}2", fault=probe)],
+        notes=1,
+        gold=probe,
+        pairs={(probe, probe): Agreement(Counts(1, 1, 1), Counts(1, 1, 1), Counts(1, 1, 1), 9)},
+        missing=[Missing(probe, 1, 2.0, 1.0, 3.0, probe)],
+        assumptions=[probe],
+    )
+
+    page = bench_html(hostile, title=probe, provenance={probe: probe})
+
+    assert "<script" not in page
+    assert "<img" not in page
+    table = table_md(side_by_side(hostile))
+    assert "<" not in table
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()} == {12}
+
+
+def test_the_page_leads_with_what_did_not_run(found):
+    page = bench_html(found, title="bake-off", provenance={})
+
+    assert page.index("gone did not run") < page.index("Against gold")
+    assert "†" in page
+
+
+def test_a_page_of_nothing_is_refused():
+    with pytest.raises(InputError, match="no detector"):
+        bench_html(Bakeoff(HARMONISED, [], notes=0), title="empty", provenance={})
