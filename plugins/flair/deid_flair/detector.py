@@ -43,14 +43,14 @@ class FlairDetector:
         self.version = f"{folder.version}+{digest(folder.path / 'tagger.json', weights)}"
         self._threads = threads
         with quiet():
-            self._tagger = _tagger(folder, name)
+            self.tagger = _tagger(folder, name)
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield one set per note; each note is read alone, so that its result depends on no other."""
         use_threads(self._threads)
         for note in notes:
             with quiet():
-                (found,) = self._tagger.detect([note])
+                (found,) = self.tagger.detect([note])
             yield found
 
 
