@@ -1,0 +1,89 @@
+"""Rows of an evaluation's page that are not those of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STATIC_PER_KIND = 12
+"""Errors of a kind and system on paper, and where no script runs."""
+BAR_WIDTH = 110
+"""Of the bars, in CSS pixels."""
+_COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
+            "score", "sources", "shape", "length", "before", "text", "after", "causes")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share drawn on a line: bar up to ``at``, interval from ``low`` to ``high``, in CSS pixels."""
+
+    at: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCell:
+    """What one system leaves of a label."""
+
+    gold: int
+    left: int
+    share: Mapping[str, float]
+    bar: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTable:
+    """What is left, by label, the worst of the first system first.
+
+    Args:
+        top: Where the axis of the bars ends; it starts at 0.
+        rows: Label to a cell per system; ``None`` where a system has none.
+    """
+
+    top: float
+    rows: Sequence[tuple[str, Sequence[LeftCell | None]]]
+
+
+def left_rows(report: Mapping[str, Any]) -> LeftTable:
+    """Return the table of what is left."""
+    by_system = [{row["label"]: row for row in report["results"][name]["left_by_label"]} for name in report["systems"]]
+    highest = max((row["bootstrap"]["high"] for rows in by_system for row in rows.values()), default=1.0)
+    top = next(step / 10 for step in range(1, 11) if step / 10 >= highest or step == 10)
+    labels = list(dict.fromkeys(label for rows in by_system for label in rows))
+    return LeftTable(top, [(label, [_cell(rows.get(label), top) for rows in by_system]) for label in labels])
+
+
+def _cell(row: Mapping[str, Any] | None, top: float) -> LeftCell | None:
+    if row is None:
+        return None
+    share = row["bootstrap"]
+    at, low, high = (round(BAR_WIDTH * min(1.0, share[name] / top), 1) for name in ("value", "low", "high"))
+    return LeftCell(row["gold"], row["left"], share, Bar(at, low, high))
+
+
+def static_rows(report: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+    """Return system and kind to the errors on paper."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for name in report["systems"]:
+        for row in report["results"][name]["errors"]["rows"]:
+            rows = found.setdefault((name, row["kind"]), [])
+            if len(rows) < STATIC_PER_KIND:
+                rows.append(row)
+    return found
+
+
+def browser_rows(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the errors for the script: names of the columns, and a list per error."""
+    keys = report["group_keys"]
+    rows = [
+        [*({**row, "system": name}.get(column) for column in _COLUMNS), *(row["groups"].get(key) for key in keys)]
+        for name in report["systems"]
+        for row in report["results"][name]["errors"]["rows"]
+    ]
+    totals = {
+        name: {kind: cell["errors"] for kind, cell in report["results"][name]["errors"]["kinds"].items()}
+        for name in report["systems"]
+    }
+    return {"columns": [*_COLUMNS, *(f"by:{key}" for key in keys)], "rows": rows, "totals": totals}
