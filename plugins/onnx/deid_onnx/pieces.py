@@ -73,7 +73,7 @@ class Pieces:
     def __init__(self, tokenizer: Path, settings: PieceSettings) -> None:
         if not tokenizer.is_file():
             raise PluginError(f"{tokenizer}: no such file; the tokenizer must be saved as {TOKENIZER_FILE}")
-        from tokenizers import Tokenizer  # noqa: PLC0415 - importing the plugin stays light
+        from tokenizers import Tokenizer  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
         try:
             given = json.loads(tokenizer.read_text(encoding="utf-8"))

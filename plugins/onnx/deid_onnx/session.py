@@ -37,7 +37,7 @@ def choose(wanted: Sequence[str]) -> list[str]:
     Raises:
         PluginError: A name is unknown, or this build of ONNX Runtime has no such provider.
     """
-    import onnxruntime  # noqa: PLC0415 - importing the plugin stays light
+    import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
     present = onnxruntime.get_available_providers()
     if not wanted:
@@ -66,7 +66,7 @@ class Session:
     def __init__(self, path: Path, *, providers: Sequence[str], threads: int) -> None:
         if not path.is_file():
             raise PluginError(f"{path}: no such file; export the model with `deid export`, or choose another precision")
-        import onnxruntime  # noqa: PLC0415 - importing the plugin stays light
+        import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
         chosen = choose(providers)
         if len(chosen) > 1 and hasattr(onnxruntime, "preload_dlls"):

@@ -1,0 +1,66 @@
+"""The detector ``transformers``: a trained tagger, run with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from deid_onnx.detector import network
+from deid_onnx.folder import TAGGER_FILE, digest, read_folder
+from deid_onnx.session import cores
+from deid_onnx.tagger import Tagger, read_chain
+
+from deid_assets import Note, SpanSet
+from deid_assets.core.errors import ConfigError
+from deid_transformers.trainer import VERSION
+
+
+class TransformersDetector:
+    """Finds what a tagger of this plugin was trained to find. ``deid export`` makes it faster and free of PyTorch.
+
+    Notes are run one by one, so that no result depends on the batch.
+
+    Args:
+        model: Folder that ``deid train`` wrote.
+        name: Source of the spans; a recipe's detector has the recipe's name.
+        threads: Cores that PyTorch may use, in the whole process; all when not given.
+        device: ``cpu``, ``cuda`` or another of PyTorch; a GPU where there is one when not given.
+        trust: Whether files that may hold pickles may lie in the folder. They are not read.
+
+    Raises:
+        PluginError: The folder is no model of this plugin, or is broken.
+        ConfigError: An option has no such value.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        name: str = "transformers",
+        threads: int | None = None,
+        device: str | None = None,
+        trust: bool = False,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise ConfigError(f"threads is {threads}; give 1 or more")
+        folder = read_folder(Path(model), trust=trust)
+        import torch  # noqa: PLC0415 - 1 s, and not for those who only list detectors
+
+        from deid_transformers.encoder import load_tagger  # noqa: PLC0415 - 2 s
+        from deid_transformers.tune import runner  # noqa: PLC0415
+
+        torch.set_num_threads(threads or cores())
+        encoder = load_tagger(folder.path, folder.tags).to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.name = name
+        self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, folder.path / 'model.safetensors')}"
+        self.labels = folder.categories
+        self.tagger = Tagger(
+            folder=folder,
+            network=network(folder.path, folder.settings, runner(encoder)),
+            chain=read_chain(folder),
+            source=name,
+        )
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        """Yield the spans of each note."""
+        return self.tagger.detect(notes)

@@ -1,0 +1,46 @@
+"""AdamW with a linear schedule, and seeds for every part of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+
+def adamw(model: torch.nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """Return AdamW (Loshchilov and Hutter 2019) over a model; vectors, that is biases and norms, do not decay."""
+    wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [parameter for parameter in wanted if parameter.ndim > 1], "weight_decay": weight_decay},
+        {"params": [parameter for parameter in wanted if parameter.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning_rate)
+
+
+def linear_rate(step: int, *, steps: int, warm_up: float) -> float:
+    """Return the share of the highest learning rate at a step: up over the warm-up, then down to 0.
+
+    Args:
+        step: From 0.
+        steps: In all.
+        warm_up: Share of the steps that go up.
+    """
+    rising = round(steps * warm_up)
+    if step < rising:
+        return (step + 1) / rising
+    return max(0.0, (steps - step) / max(1, steps - rising))
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate of every parameter."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def generator(*key: int) -> np.random.Generator:
+    """Return random numbers that depend on the key alone, and seed PyTorch with it as well.
+
+    A run that goes on after a kill draws what an uninterrupted one draws, without stored generator states.
+    """
+    sequence = np.random.SeedSequence([part & 0xFFFFFFFF for part in key])
+    torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
+    return np.random.default_rng(sequence)

@@ -1,0 +1,192 @@
+"""Masked-language-model training on raw notes (Devlin et al. 2019), of a new encoder or of a given one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from deid_onnx.pieces import Pieces
+from numpy.typing import NDArray
+
+from deid_assets.core.errors import TrainingError
+from deid_assets.core.tagging import tokenize
+from deid_assets.core.trainer import Epoch, Report
+from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
+from deid_transformers.settings import Pretraining
+
+PHASE = -1
+"""Number of this part of a run in its learning curve: before the first phase."""
+_HIDDEN, _EXCHANGED = 0.8, 0.9  # 80 % hidden, 10 % exchanged, 10 % left (Devlin et al. 2019, section 3.1)
+_IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """All notes as one sequence of sub-tokens, each note closed.
+
+    Args:
+        ids: Sub-tokens.
+        special: Numbers that are never to be told.
+        mask: Number of the one that hides.
+        vocabulary: How many there are.
+    """
+
+    ids: NDArray[np.int64]
+    special: NDArray[np.int64]
+    mask: int
+    vocabulary: int
+
+
+def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
+    """Return the notes as the encoder will read them when it tags."""
+    ids: list[int] = []
+    for text in texts:
+        for word in pieces.of(text, tokenize(text)):
+            ids.extend(word)
+        ids.append(pieces.settings.after)
+    return Stream(
+        np.array(ids, dtype=np.int64),
+        np.array(sorted(tokenizer.all_special_ids), dtype=np.int64),
+        int(tokenizer.mask_token_id),
+        len(tokenizer),
+    )
+
+
+def pretrain(
+    model: Any, stream: Stream, checkpoint: Checkpoint, *, settings: Pretraining, before: int, seed: int, report: Report
+) -> None:
+    """Train a model with a masked-language-model head in place.
+
+    Args:
+        model: An ``AutoModelForMaskedLM``.
+        stream: What it reads.
+        checkpoint: Gone on from, and written each ``save_every`` steps.
+        settings: Of the recipe.
+        before: Sub-token that opens each sequence.
+        seed: Of masks, order and dropout.
+        report: Told the mean loss at each checkpoint, as epochs of phase -1.
+
+    Raises:
+        TrainingError: There is too little text for one sequence.
+    """
+    size = settings.length - 1
+    if len(stream.ids) < size:
+        raise TrainingError(f"{len(stream.ids)} sub-tokens of raw text, one sequence takes {size}; give more notes")
+    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    step, curve = _resume(model, optimizer, checkpoint)
+    for point in curve:
+        report(Epoch(phase=PHASE, **point))
+    began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
+    score = _scorer(model)
+    model.train()
+    losses: list[float] = []
+    while step < settings.steps:
+        rng = generator(seed, 1, step)
+        ids = _sequences(stream, step=step, batch=settings.batch, size=size, seed=seed)
+        read, told = masked(ids, stream, share=settings.mask, rng=rng)
+        rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
+        set_rate(optimizer, rate)
+        opening = np.full((len(ids), 1), before)
+        losses.append(
+            _step(model, optimizer, score, np.hstack([opening, read]), np.hstack([opening * 0 + _IGNORED, told]))
+        )
+        step += 1
+        if step % settings.save_every == 0 or step == settings.steps:
+            seconds = time.monotonic() - began
+            curve.append(
+                {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "seconds": seconds, "learning_rate": rate}
+            )
+            losses.clear()
+            report(Epoch(phase=PHASE, **curve[-1]))
+            checkpoint.save(
+                {"step": step, "curve": curve}, model=_weights(model), optimizer=optimizer_tensors(optimizer)
+            )
+
+
+def _resume(model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint) -> tuple[int, list[dict[str, Any]]]:
+    state = checkpoint.read()
+    if state is None:
+        return 0, []
+    model.load_state_dict(checkpoint.tensors(state, "model"), strict=False)
+    model.tie_weights()
+    restore_optimizer(optimizer, checkpoint.tensors(state, "optimizer"))
+    return int(state["step"]), list(state["curve"])
+
+
+def _weights(model: Any) -> dict[str, torch.Tensor]:
+    return dict(model.named_parameters())
+
+
+def _sequences(stream: Stream, *, step: int, batch: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Return the sequences of a step. Each pass over the notes has its own cuts and its own order."""
+    count = len(stream.ids) // size
+    turns: dict[int, NDArray[np.int64]] = {}
+    found = []
+    for place in range(step * batch, (step + 1) * batch):
+        turn, number = divmod(place, count)
+        if turn not in turns:
+            rng = np.random.default_rng([seed, 2, turn])
+            shift = int(rng.integers(0, len(stream.ids) - count * size + 1))
+            turns[turn] = shift + rng.permutation(count) * size
+        start = int(turns[turn][number])
+        found.append(stream.ids[start : start + size])
+    return np.stack(found)
+
+
+def masked(
+    ids: NDArray[np.int64], stream: Stream, *, share: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return sequences with some sub-tokens hidden or exchanged, and what is to be told: -100 where nothing is."""
+    chosen = (rng.random(ids.shape) < share) & ~np.isin(ids, stream.special)
+    draw = rng.random(ids.shape)
+    read = ids.copy()
+    read[chosen & (draw < _HIDDEN)] = stream.mask
+    exchanged = chosen & (draw >= _HIDDEN) & (draw < _EXCHANGED)
+    read[exchanged] = rng.integers(0, stream.vocabulary, size=int(exchanged.sum()))
+    return read, np.where(chosen, ids, _IGNORED)
+
+
+def _step(
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    score: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    read: NDArray[np.int64],
+    told: NDArray[np.int64],
+) -> float:
+    device = next(model.parameters()).device
+    answers = torch.from_numpy(told).to(device)
+    wanted = answers != _IGNORED
+    scores = score(torch.from_numpy(read).to(device), wanted)
+    # A batch in which nothing is hidden has a loss of 0, not of no number.
+    loss = torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum") / max(
+        1, int(wanted.sum())
+    )
+    optimizer.zero_grad(set_to_none=True)
+    torch.autograd.backward(loss)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return float(loss)
+
+
+def _scorer(model: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Return a function of sequences and wanted positions to the scores of the vocabulary at those.
+
+    The heads of BERT and RoBERTa are run on the wanted positions alone, which is a large part of a small encoder's time.
+    """
+    head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
+    is_known = model.config.model_type in {"bert", "roberta", "xlm-roberta", "camembert"} and head is not None
+
+    def at_positions(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = head(model.base_model(input_ids=ids)[0][wanted])
+        return found
+
+    def everywhere(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = model(input_ids=ids).logits[wanted]
+        return found
+
+    return at_positions if is_known else everywhere
