@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
 from deid_assets.policies.ages import Age90
+from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
@@ -22,6 +23,7 @@ ActionName = Literal[
     "age_90",
     "blackout",
     "drop_sentence",
+    "encrypt",
     "generalize",
     "hash",
     "hide",
@@ -39,6 +41,7 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "age_90": Age90,
     "blackout": Blackout,
     "drop_sentence": DropSentence,
+    "encrypt": Encrypt,
     "hash": Hash,
     "hide": Hide,
     "mimic_tag": MimicTag,
@@ -69,7 +72,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "max_days": ("shift",),
     "min_days": ("shift",),
     "whole_weeks": ("shift",),
-    "require_patient": ("shift", "hash"),
+    "require_patient": ("shift", "hash", "encrypt"),
 }
 
 
