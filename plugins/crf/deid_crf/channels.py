@@ -1,0 +1,117 @@
+"""Channels: what is looked at around a token. A channel has one key per token, and says each key's attributes.
+
+Attributes of a key are made once per distinct key, in training as strings for CRFsuite and in use as one row of
+summed weights. So the cost per token is a look-up per channel, whatever the number of attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deid_crf.view import View, elsewhere, layout
+from deid_crf.words import EDGE, attributes, short_shape
+
+Keys = Sequence[Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One kind of evidence.
+
+    Args:
+        name: Prefix of its attributes.
+        offsets: Neighbours whose keys count for a token, 0 being its own.
+        attributes: A key's attributes at an offset, without prefix.
+        edge: Key of what is before and after the note; of ``None`` nothing is said.
+    """
+
+    name: str
+    offsets: tuple[int, ...]
+    attributes: Callable[[Any, int], Sequence[str]]
+    edge: Hashable = None
+
+    def named(self, key: Hashable, offset: int) -> list[str]:
+        """Return a key's attributes as they stand in a model."""
+        if key is None:
+            return []
+        prefix = f"{self.name}{offset}" if len(self.offsets) > 1 else self.name
+        return [f"{prefix}:{name}" for name in self.attributes(key, offset)]
+
+
+def channels(window: int) -> tuple[Channel, ...]:
+    """Return the channels, in the order of ``keys_of``.
+
+    Args:
+        window: Words to either side of a token that count.
+    """
+    around = (-1, 0, 1)
+    return (
+        Channel("w", tuple(range(-window, window + 1)), lambda word, at: attributes(word, abs(at)), EDGE),
+        Channel("b", (-1, 0, 1, 2), lambda pair, _: [f"{pair[0]} {pair[1]}"], (EDGE, EDGE)),
+        Channel("z", (0,), _shapes),
+        Channel("c", (0,), _chunk),
+        Channel("f", (0,), _field),
+        Channel("i", (0,), lambda line, _: [f"i{line[0]}", f"b{line[1]}"]),
+        Channel("p", (0,), _place),
+        Channel("t", around, lambda said, _: said, ()),
+        Channel("o", (0,), _opinion),
+        Channel("e", around, lambda names, _: names, ()),
+        Channel("g", around, lambda names, _: names, ()),
+    )
+
+
+def keys_of(view: View, statistics: Keys) -> list[Keys]:
+    """Return each channel's keys, one per token of the note.
+
+    Args:
+        view: The note.
+        statistics: What is known of each of its words from training.
+    """
+    where = layout(view)
+    lows = view.lows
+    shapes = [short_shape(word) for word in view.words]
+    opinions = view.opinion or ["O"] * len(lows)
+    return [
+        view.words,
+        list(zip([EDGE, *lows], lows, strict=False)),
+        list(zip([EDGE, *shapes], shapes, [*shapes[1:], EDGE], strict=False)),
+        where.chunks,
+        list(zip(where.fields, shapes, strict=True)),
+        where.lines,
+        where.places,
+        statistics,
+        list(zip(["O", *opinions], opinions, [*opinions[1:], "O"], strict=False)),
+        elsewhere(view, where.fields),
+        view.hits or [()] * len(lows),
+    ]
+
+
+def _shapes(key: tuple[str, str, str], _: int) -> list[str]:
+    before, this, after = key
+    return [f"l{before} {this}", f"r{this} {after}", f"t{before} {this} {after}"]
+
+
+def _chunk(key: tuple[str, int], _: int) -> list[str]:
+    name, number = key
+    return [f"s{name}", f"s{name} {number}"] if name else []
+
+
+def _field(key: tuple[tuple[str, str, int], str], _: int) -> list[str]:
+    (last, both, step), shape = key
+    if not last:
+        return [f"none {step}", f"none {step} {shape}"]
+    return [f"l{last}", f"b{both}", f"l{last} {step}", f"b{both} {step}", f"l{last} {shape}", f"l{last} {step} {shape}"]
+
+
+def _place(key: tuple[int, int, int, int], _: int) -> list[str]:
+    top, bottom, left, right = key
+    return [f"t{top}", f"b{bottom}", f"l{left}", f"r{right}", f"w{left} {right}"]
+
+
+def _opinion(key: tuple[str, str, str], _: int) -> list[str]:
+    before, this, after = key
+    if before == this == after == "O":
+        return ["O"]
+    return [f"b{before}", f"t{this}", f"a{after}", f"l{before} {this}", f"r{this} {after}", f"{before} {this} {after}"]

@@ -1,0 +1,141 @@
+"""The detector: options in, spans out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.tagging import Token, entities
+from deid_crf.model import read_model
+from deid_crf.tagger import Solved, Tagger
+from deid_crf.view import View
+
+VERSION = "0.1.0"
+GROUP_CHARS = 200_000
+"""Characters of text that are read together."""
+_DIGITS = 6
+"""Of a score: the order of summation, which differs from batch to batch, shows at the fifteenth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """Probabilities of the tags of one note.
+
+    Args:
+        tokens: Offsets into the note's text.
+        tags: Names of the columns.
+        probabilities: (tokens, tags), rows that sum to 1.
+    """
+
+    tokens: Sequence[Token]
+    tags: Sequence[str]
+    probabilities: NDArray[np.float64] = field(repr=False)
+
+
+class CrfDetector:
+    """Finds what a trained CRF finds.
+
+    The score of a span is its exact probability under the model: of all tag sequences of its sentence, the share by
+    probability that holds this span with this label.
+
+    Args:
+        model: Folder that the trainer of this plugin wrote.
+        name: Source of the spans.
+        min_score: Spans less probable are not returned.
+        labels: Categories to return; all of the model's when not given.
+        threads: Taken by every tagger; this one uses one core whatever is given.
+
+    Raises:
+        ConfigError: The model is missing or broken, or an option is not allowed.
+        PluginError: The detector that the model asks for its opinion is not installed.
+    """
+
+    version = VERSION
+
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        name: str = "crf",
+        min_score: float = 0.0,
+        labels: Sequence[str] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        del threads
+        if not 0.0 <= min_score <= 1.0:
+            raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
+        self._model = read_model(Path(model))
+        self.name, self._min_score = name, min_score
+        self.labels = _wanted(frozenset(self._model.labels.values()), labels)
+        self._tagger = Tagger(self._model)
+
+    def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
+        """Yield one set of spans per note, in order; no two of a note's spans overlap."""
+        for group in _groups(notes):
+            views = self._tagger.views(group)
+            found: list[list[Span]] = [[] for _ in group]
+            for solved in self._tagger.solve(views):
+                self._add_spans(solved, views, found)
+            for note, spans in zip(group, found, strict=True):
+                yield SpanSet(note.note_id, note.digest, tuple(spans))
+
+    def marginals(self, notes: Sequence[Note]) -> Iterator[Marginals]:
+        """Yield the probabilities of each note's tags, in order, for combining taggers."""
+        for group in _groups(notes):
+            views = self._tagger.views(group)
+            rows: list[list[NDArray[np.float64]]] = [[] for _ in group]
+            for solved in self._tagger.solve(views):
+                tags = solved.posterior.tags
+                for part in solved.parts:
+                    rows[part.note].append(tags[part.rows.start : part.rows.stop])
+            empty = np.zeros((0, len(self._model.tags)))
+            for view, found in zip(views, rows, strict=True):
+                yield Marginals(view.tokens, self._model.tags, np.concatenate([empty, *found]))
+
+    def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
+        names, labels = self._model.tags, self._model.labels
+        for part in solved.parts:
+            tags = solved.tags[part.rows.start : part.rows.stop].tolist()
+            if not any(tags):  # tag 0 is O
+                continue
+            tokens = views[part.note].tokens[part.first : part.first + len(tags)]
+            for first, last, name in entities([names[tag] for tag in tags], tokens):
+                score = round(solved.posterior.span(part.rows.start + first, tags[first : last + 1]), _DIGITS)
+                if score < self._min_score or labels[name] not in self.labels:
+                    continue
+                category = labels[name]
+                native = name if name != category.value else ""
+                found[part.note].append(
+                    Span(tokens[first][0], tokens[last][1], category, score, self.name, native)
+                )
+
+
+def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Phi]:
+    """The categories to return."""
+    if labels is None:
+        return known
+    if strangers := sorted(set(labels) - {label.value for label in known}):
+        raise ConfigError(
+            f"labels: the model does not find {', '.join(strangers)}; choose of {', '.join(sorted(known))}"
+        )
+    return frozenset(Phi(label) for label in labels)
+
+
+def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
+    """Runs of notes to be read together, each of at most ``GROUP_CHARS`` characters or one note."""
+    first, chars = 0, 0
+    for index, note in enumerate(notes):
+        if index > first and chars + len(note.text) > GROUP_CHARS:
+            yield notes[first:index]
+            first, chars = index, 0
+        chars += len(note.text)
+    if first < len(notes):
+        yield notes[first:]

@@ -1,0 +1,84 @@
+"""The ``[settings]`` of a recipe for this tagger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a CRF is trained, and what it looks at.
+
+    Args:
+        c1: Weight of the L1 norm, 0 or more; the greater, the smaller the model.
+        c2: Weight of the squared L2 norm, 0 or more.
+        max_iterations: Of L-BFGS (with c1, of OWL-QN; Andrew and Gao 2007).
+        min_notes: Attributes, and words of the statistics, of fewer training notes are left out of the model.
+        window: Words to either side of a token that count, 0 to 8.
+        keep_empty: Share of the sentences used in training among those without a span and without an opinion.
+        opinion: Detector whose opinion is asked in training and in use, or empty.
+        gazetteers: Compiled lists (``.gaz``), copied into the model folder.
+    """
+
+    c1: float = 0.05
+    c2: float = 0.05
+    max_iterations: int = 60
+    min_notes: int = 2
+    window: int = 3
+    keep_empty: float = 1.0
+    opinion: str = "rules"
+    gazetteers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """Return checked settings.
+
+        Raises:
+            ConfigError: A key is unknown or a value is not allowed.
+        """
+        known = {each.name: each.default for each in fields(cls)}
+        if strangers := sorted(given.keys() - known.keys()):
+            raise ConfigError(f"[settings] of crf: unknown {', '.join(strangers)}; choose of {', '.join(known)}")
+        settings = cls(**{name: _typed(name, value, known[name]) for name, value in given.items()})
+        for name, (least, most) in _RANGES.items():
+            if not least <= getattr(settings, name) <= most:
+                raise ConfigError(f"[settings] of crf: {name} is {getattr(settings, name)}; choose {least} to {most:g}")
+        for path in settings.gazetteers:
+            if not Path(path).is_file() or Path(path).suffix != ".gaz":
+                raise ConfigError(f"[settings] of crf: no compiled list at {path}; make it with deid gazetteer build")
+        return settings
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the settings as JSON has them."""
+        return {**asdict(self), "gazetteers": list(self.gazetteers)}
+
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "c1": (0.0, math.inf),
+    "c2": (0.0, math.inf),
+    "max_iterations": (1, 10_000),
+    "min_notes": (1, 1_000),
+    "window": (0, 8),
+    "keep_empty": (0.0, 1.0),
+}
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """Return the value in the type of the default; whole numbers pass for fractions, booleans for nothing."""
+    if isinstance(default, tuple):
+        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        raise ConfigError(f"[settings] of crf: {name} must be a list of texts")
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(default):
+        raise ConfigError(f"[settings] of crf: {name} must be of type {type(default).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"[settings] of crf: {name} must be a finite number")
+    return value

@@ -1,0 +1,69 @@
+"""What is asked beside the model: another detector, and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from deid_assets.core.errors import PluginError
+from deid_assets.core.note import Note
+from deid_assets.core.span import Span
+from deid_assets.core.tagging import OUTSIDE, Token
+from deid_assets.plugins import load
+from deid_crf.lists import Lists
+from deid_crf.view import View
+
+PROFILE = "meddocan"
+"""Of the rules: a profile that leaves no category out."""
+
+
+class Sources:
+    """Another detector and lists, in training as in use.
+
+    Args:
+        opinion: Name of a detector, or empty.
+        lists: Compiled lists.
+
+    Raises:
+        PluginError: The detector is not installed.
+        InputError: A list is missing or broken.
+    """
+
+    def __init__(self, opinion: str, lists: Sequence[Path]) -> None:
+        self._lists = Lists(lists) if lists else None
+        self._detector = None
+        if opinion:
+            try:
+                self._detector = load(opinion, options={"profile": PROFILE} if opinion == "rules" else {})
+            except PluginError as error:
+                raise PluginError(
+                    f'the crf tagger asks {opinion!r} for its opinion: {error}; install it, or train with opinion = ""'
+                ) from error
+
+    def views(self, notes: Sequence[Note]) -> list[View]:
+        """Return the notes with what the sources say of each token."""
+        views = [View.of(note.text) for note in notes]
+        if self._detector is not None:
+            found = self._detector.detect(notes)
+            views = [
+                replace(view, opinion=projected(spans.spans, view.tokens))
+                for view, spans in zip(views, found, strict=True)
+            ]
+        if self._lists is not None:
+            views = [replace(view, hits=self._lists.hits(view.words)) for view in views]
+        return views
+
+
+def projected(spans: Sequence[Span], tokens: Sequence[Token]) -> list[str]:
+    """Return for each token ``O``, ``B-LABEL`` or ``I-LABEL``; of overlapping spans the first has the token."""
+    said = [OUTSIDE] * len(tokens)
+    at = 0
+    for span in spans:
+        while at < len(tokens) and tokens[at][1] <= span.start:
+            at += 1
+        prefix = "B"
+        while at < len(tokens) and tokens[at][0] < span.end:
+            said[at] = f"{prefix}-{span.label.value}"
+            prefix, at = "I", at + 1
+    return said

@@ -1,0 +1,89 @@
+"""How often each word stood inside each label in training, without the note that is being described."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+Tally = Mapping[str, Mapping[str, int]]
+"""Word in normal form to label, or ``O``, to number of tokens; under ``NOTES`` the number of notes."""
+NOTES = "#"
+UNSEEN = ("?",)
+REMEMBERED = 60_000
+_SHARES = (0.02, 0.2, 0.5, 0.8, 0.98)
+_SIZES = (2, 5, 20, 100)
+
+
+def tally(words: Iterable[str], labels: Iterable[str]) -> dict[str, Counter[str]]:
+    """Count the labels of each word of one note."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for word, label in zip(words, labels, strict=True):
+        counted[word][label] += 1
+    for labels_of_word in counted.values():
+        labels_of_word[NOTES] = 1
+    return counted
+
+
+def total(tallies: Iterable[Tally]) -> dict[str, Counter[str]]:
+    """Add up the tallies of notes."""
+    summed: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in tallies:
+        for word, labels in one.items():
+            summed[word].update(labels)
+    return summed
+
+
+def known(counted: Tally, *, min_notes: int) -> dict[str, dict[str, int]]:
+    """Return the words of at least ``min_notes`` notes: what a model may keep."""
+    return {word: dict(labels) for word, labels in counted.items() if labels[NOTES] >= min_notes}
+
+
+def keys(words: Iterable[str], counted: Tally, own: Tally, *, min_notes: int) -> list[tuple[str, ...]]:
+    """Return ``described`` for the words of a training note, whose own tokens do not count.
+
+    So in training a word looks as new as it would in a new note.
+
+    Args:
+        words: In normal form.
+        counted: Of all training notes.
+        own: Of the note that the words come from.
+        min_notes: Words of fewer other notes are unseen.
+    """
+    described_: dict[str, tuple[str, ...]] = {}
+    for word in own:
+        others = Counter(counted[word])
+        others.subtract(own[word])
+        described_[word] = described(others) if others[NOTES] >= min_notes else UNSEEN
+    return [described_[word] for word in words]
+
+
+def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
+    """Return what is known of a word: ``LABEL:share`` and ``LABEL:share:size``, in steps."""
+    if not labels:
+        return UNSEEN
+    size = sum(count for label, count in labels.items() if label != NOTES)
+    step = bisect_right(_SIZES, size)
+    said = []
+    for label in sorted(label for label, count in labels.items() if count and label != NOTES):
+        share = f"{label}:{bisect_right(_SHARES, labels[label] / size)}"
+        said += [share, f"{share}:{step}"]
+    return tuple(said)
+
+
+class Memory(dict[str, tuple[str, ...]]):
+    """What is known of each word, worked out when it is first asked for.
+
+    Args:
+        counted: Of the training notes, as ``known``.
+    """
+
+    def __init__(self, counted: Tally) -> None:
+        super().__init__()
+        self._counted = counted
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        self[word] = found = described(self._counted.get(word))
+        return found

@@ -1,0 +1,138 @@
+"""A model at work: notes in, the probabilities of their tags out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.note import Note
+from deid_assets.core.trainer import inputs
+from deid_crf.channels import Keys, channels, keys_of
+from deid_crf.lattice import Batch, Chain, Numbers, Posterior, best, posterior
+from deid_crf.model import Model
+from deid_crf.sources import Sources
+from deid_crf.statistics import Memory
+from deid_crf.view import View
+from deid_crf.weights import Table
+
+LONGEST = 1_000
+"""Tokens in one sequence; a longer one is cut, in training as in use."""
+BATCH_ROWS = 8_192
+"""Tokens whose probabilities are held at once; a sequence is never cut for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sequence of a note.
+
+    Args:
+        note: Number of the note among those given.
+        first: Number of the sequence's first token in the note.
+        rows: Where its tokens are.
+    """
+
+    note: int
+    first: int
+    rows: range
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Sequences and their probabilities.
+
+    Args:
+        parts: The sequences, with rows of what follows.
+        posterior: Of each row.
+        tags: Best legal tag of each row.
+    """
+
+    parts: Sequence[Part]
+    posterior: Posterior = field(repr=False)
+    tags: Numbers = field(repr=False)
+
+
+class Tagger:
+    """A model with its tables and sources.
+
+    Args:
+        model: As read.
+
+    Raises:
+        PluginError: The detector that was asked in training is not installed.
+        InputError: A list is broken.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._sources = Sources(model.opinion, model.lists)
+        self._statistics = Memory(model.statistics)
+        self._channels = channels(model.window)
+        self._tables = [Table(channel, model.weights) for channel in self._channels]
+        self._chain = Chain.of(model.tags, model.scheme, model.weights.transitions)
+
+    def views(self, notes: Sequence[Note]) -> list[View]:
+        """Return the notes as the model reads them."""
+        return self._sources.views(notes)
+
+    def solve(self, views: Sequence[View]) -> Iterator[Solved]:
+        """Yield every sequence of the notes once, in order, many at a time."""
+        pad = reach(self._model.window)
+        numbers = self._numbers(views, pad)
+        parts, first = [], pad
+        for note, view in enumerate(views):
+            for part in inputs(view.text, view.tokens, grouping=self._model.grouping, longest=LONGEST):
+                parts.append(Part(note, part.start, range(first + part.start, first + part.stop)))
+            first += len(view.tokens) + pad
+        for some in _batches(parts):
+            yield self._solved(some, numbers)
+
+    def _numbers(self, views: Sequence[View], pad: int) -> list[NDArray[np.int32]]:
+        """For each channel the row numbers of all tokens, with edges before, between and after the notes."""
+        for table in self._tables:
+            table.make_room()
+        keys = [keys_of(view, [self._statistics[low] for low in view.lows]) for view in views]
+        return [
+            table.numbers(with_edges([of_note[number] for of_note in keys], channel.edge, pad))
+            for number, (channel, table) in enumerate(zip(self._channels, self._tables, strict=True))
+        ]
+
+    def _solved(self, parts: Sequence[Part], numbers: Sequence[NDArray[np.int32]]) -> Solved:
+        first, stop = parts[0].rows.start, parts[-1].rows.stop
+        emissions = np.zeros((stop - first, len(self._model.tags)), dtype=np.float32)
+        for table, of_channel in zip(self._tables, numbers, strict=True):
+            table.add_to(emissions, of_channel, first)
+        moved = [
+            Part(part.note, part.first, range(part.rows.start - first, part.rows.stop - first)) for part in parts
+        ]
+        batch = Batch.of([part.rows for part in moved])
+        found = posterior(emissions, batch, self._chain)
+        return Solved(moved, found, best(emissions, batch, self._chain, found.tags))
+
+
+def reach(window: int) -> int:
+    """Return how far the channels look to either side."""
+    return max(max(map(abs, channel.offsets)) for channel in channels(window))
+
+
+def with_edges(notes: Sequence[Keys], edge: object, pad: int) -> list[object]:
+    """Return the keys of several notes in one row, with edges before, between and after them."""
+    gap = [edge] * pad
+    joined = [*gap]
+    for keys in notes:
+        joined += keys
+        joined += gap
+    return joined
+
+
+def _batches(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence."""
+    first = 0
+    for number, part in enumerate(parts):
+        if number > first and part.rows.stop - parts[first].rows.start > BATCH_ROWS:
+            yield parts[first:number]
+            first = number
+    if first < len(parts):
+        yield parts[first:]

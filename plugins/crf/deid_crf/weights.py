@@ -1,0 +1,109 @@
+"""Weights of attributes, and tables that sum them up once per distinct key of a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_crf.channels import Channel, Keys
+
+Rows = NDArray[np.float32]
+Numbers = NDArray[np.int32]
+MAX_KEYS = 200_000
+"""Keys a table remembers before it begins anew."""
+_NOTHING = 0
+"""Row of the keys that the model knows nothing of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What training gave: for each attribute the tags that it speaks for or against.
+
+    Args:
+        numbers: Attribute to number.
+        first: (attributes + 1,), where each attribute's entries begin.
+        tags: (entries,), tag number.
+        values: (entries,), weight.
+        transitions: (before, after), weight.
+    """
+
+    numbers: Mapping[str, int] = field(repr=False)
+    first: NDArray[np.int64]
+    tags: NDArray[np.int32]
+    values: NDArray[np.float32]
+    transitions: NDArray[np.float32]
+
+    def sums(self, attributes: Sequence[Sequence[str]]) -> Rows:
+        """Return the summed weights of each set of attributes: (sets, tags)."""
+        known = [[self.numbers[name] for name in names if name in self.numbers] for names in attributes]
+        rows = np.repeat(np.arange(len(known)), [len(each) for each in known])
+        wanted = np.array([number for each in known for number in each], dtype=np.int64)
+        starts, sizes = self.first[wanted], self.first[wanted + 1] - self.first[wanted]
+        entries = np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        width = len(self.transitions)
+        cells = np.repeat(rows, sizes) * width + self.tags[entries]
+        summed = np.bincount(cells, self.values[entries], minlength=len(known) * width)
+        return summed.reshape(len(known), width).astype(np.float32)
+
+
+class Table:
+    """Weights of one channel's keys, summed when a key is first met.
+
+    Args:
+        channel: The channel.
+        weights: Of the model.
+    """
+
+    def __init__(self, channel: Channel, weights: Weights) -> None:
+        self._channel, self._weights = channel, weights
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        shape = (len(self._channel.offsets), 1, len(self._weights.transitions))
+        self._rows, self._used = np.zeros(shape, dtype=np.float32), 1
+
+    def make_room(self) -> None:
+        """Begin anew if too many keys are known. Numbers given before are void then."""
+        if len(self._numbers) > MAX_KEYS:
+            self._forget()
+
+    def numbers(self, keys: Keys) -> Numbers:
+        """Return each key's row number."""
+        known = self._numbers
+        found = [known.get(key, -1) for key in keys]
+        if -1 in found:
+            self._learn(list(dict.fromkeys(key for key, number in zip(keys, found, strict=True) if number < 0)))
+            found = [known[key] for key in keys]
+        return np.array(found, dtype=np.int32)
+
+    def _learn(self, keys: Sequence[Hashable]) -> None:
+        channel = self._channel
+        added = np.stack(
+            [self._weights.sums([channel.named(key, offset) for key in keys]) for offset in channel.offsets]
+        )
+        telling = added.any(axis=(0, 2))
+        places = np.where(telling, self._used - 1 + np.cumsum(telling), _NOTHING)
+        self._numbers.update(zip(keys, places.tolist(), strict=True))
+        added = added[:, telling]
+        stop = self._used + added.shape[1]
+        if stop > self._rows.shape[1]:
+            wider = np.zeros((added.shape[0], max(stop, 2 * self._rows.shape[1]), added.shape[2]), dtype=np.float32)
+            wider[:, : self._used] = self._rows[:, : self._used]
+            self._rows = wider
+        self._rows[:, self._used : stop] = added
+        self._used = stop
+
+    def add_to(self, emissions: Rows, numbers: Numbers, first: int) -> None:
+        """Add the weights of each row's neighbours.
+
+        Args:
+            emissions: (rows, tags); changed.
+            numbers: Of all rows of the batch and beyond, so that neighbours are there.
+            first: Where in ``numbers`` the first row of ``emissions`` is.
+        """
+        for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
+            emissions += rows.take(numbers[first + offset : first + offset + len(emissions)], axis=0)
