@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.ages import Age90
+from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import AgeBand, Region, YearMonth
 from deid_assets.policies.hashes import Hash
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
@@ -29,6 +30,7 @@ WORDS: Mapping[type, str] = {
     YearMonth: "year and month kept",
     Region: "US state where the text names one, else region tag",
     Hash: "keyed hash",
+    Encrypt: "encrypted, can be read back with the key",
     Shift: "moved by one offset per patient",
     DropSentence: "its sentence is taken out",
     Placeholder: "one placeholder for all categories",
