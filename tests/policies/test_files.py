@@ -71,7 +71,7 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
         ('name = "mine"\ndefault = { action = "generalize", date = "week" }', "default.date: Input should be 'year'"),
         (
             'name = "mine"\ndefault = { action = "tag", require_patient = true }',
-            "default: require_patient is an option of shift and hash, not of tag",
+            "default: require_patient is an option of shift and hash and encrypt, not of tag",
         ),
         ('name = "mine', "not TOML"),
     ],
