@@ -21,7 +21,16 @@ from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Task, inputs
 from deid_flair import language_models, vectors
 from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart, TransformerPart
-from deid_flair.settings import CharacterLstm, CharacterModel, OneHot, Pieces, Settings, Source, Transformer, WordVectors
+from deid_flair.settings import (
+    CharacterLstm,
+    CharacterModel,
+    OneHot,
+    Pieces,
+    Settings,
+    Source,
+    Transformer,
+    WordVectors,
+)
 from deid_onnx.families.flair import UNKNOWN
 
 Curves = dict[str, list[float]]
@@ -174,8 +183,8 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
     Raises:
         TrainingError: The name is unknown, or the file is not here and may not be fetched.
     """
-    module = flair.embeddings.token
-    fetch = module.cached_path
+    module = vars(flair.embeddings.token)
+    fetch = module["cached_path"]
 
     def looked_for(address: str, cache_dir: Path) -> Path:
         path = Path(flair.cache_root) / cache_dir / address.rpartition("/")[2]
@@ -189,7 +198,7 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
             return path
         raise _FoundError(path)
 
-    module.cached_path = looked_for
+    module["cached_path"] = looked_for
     try:
         construct()
     except _FoundError as found:
@@ -197,7 +206,5 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
     except (ValueError, OSError) as error:
         raise TrainingError(f"embedding {name!r}: no such file, and {type(error).__name__} when fetching it") from None
     finally:
-        module.cached_path = fetch
+        module["cached_path"] = fetch
     raise TrainingError(f"embedding {name!r} is no file and no published name; give a path")
-
-

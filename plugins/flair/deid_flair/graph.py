@@ -105,7 +105,7 @@ def build(network: Network) -> onnx.ModelProto:
         found = graph.linear(found, tagger.embedding2nn.weight, tagger.embedding2nn.bias)
     if tagger.use_rnn:
         by_step = graph.add("Transpose", found, perm=[1, 0, 2])
-        found = graph.add("Transpose", graph.lstm(by_step, tagger.rnn, lengths), perm=[1, 0, 2])
+        found = graph.add("Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths), perm=[1, 0, 2])
     softmax = network.described["decoder"] == "softmax"
     scores = graph.linear(found, tagger.linear.weight[:count], tagger.linear.bias[:count])
     last = graph.add("LogSoftmax", scores, axis=2) if softmax else scores
@@ -132,14 +132,19 @@ def _embedding(graph: Graph, part: Part, number: int, words: str) -> str:
     return kinds[type(part)](graph, part, number, words)
 
 
+def _lstm(module: torch.nn.Module) -> torch.nn.LSTM:
+    if not isinstance(module, torch.nn.LSTM):
+        raise PluginError(f"a network of the kind {type(module).__name__} cannot be exported; train one with an LSTM")
+    return module
+
+
 def _character_states(graph: Graph, part: CharacterStatesPart, number: int, words: str) -> str:  # noqa: ARG001 - one shape
     model = part.embedding.lm
-    if not isinstance(model.rnn, torch.nn.LSTM):
-        raise PluginError(f"embedding {number}: only language models of the LSTM kind can be exported")
+    rnn = _lstm(model.rnn)
     chars = graph.input(f"chars_{number}", (f"characters_{number}", "inputs"))
     at = graph.input(f"at_{number}", ("inputs", "tokens"))
-    states = graph.lstm(graph.add("Gather", graph.weight(model.encoder.weight), chars), model.rnn)
-    flat = graph.shaped(states, -1, model.rnn.hidden_size)
+    states = graph.lstm(graph.add("Gather", graph.weight(model.encoder.weight), chars), rnn)
+    flat = graph.shaped(states, -1, rnn.hidden_size)
     found = graph.add("Gather", flat, at)
     return graph.linear(found, model.proj.weight, model.proj.bias) if model.proj is not None else found
 

@@ -6,12 +6,13 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from flair.data import Dictionary
 from flair.models import LanguageModel
-from flair.trainers.language_model_trainer import LanguageModelTrainer
+from flair.trainers.language_model_trainer import LanguageModelTrainer, TextCorpus
 
 from deid_assets.core.errors import PluginError, TrainingError
 from deid_flair.quiet import seed_all
@@ -22,30 +23,31 @@ from deid_onnx.families.flair import Characters
 _HELD_OUT = 50  # one line of so many is validation text
 
 
-class NotedModel(LanguageModel):  # type: ignore[misc] - Flair's modules are not typed throughout
+class NotedModel(LanguageModel):
     """A language model that keeps in memory what Flair's trainer would pickle, and makes up no text for the log."""
 
     best: dict[str, torch.Tensor] | None = None
     optimizer: dict[str, Any] | None = None
     loss: float
 
-    def save(self, file: Path) -> None:  # noqa: ARG002 - the trainer's signature
+    def save(self, file: Path | str) -> None:  # noqa: ARG002 - the trainer's signature
         """Keep the weights as the best so far."""
         self.best = {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
 
-    def save_checkpoint(self, file: Path, optimizer: Any, epoch: int, split: int, loss: float) -> None:  # noqa: ARG002
+    def save_checkpoint(self, file: Path | str, optimizer: Any, epoch: int, split: int, loss: float) -> None:  # noqa: ARG002
         """Keep the optimizer's state and the best loss so far."""
         self.optimizer, self.loss = optimizer.state_dict(), loss
 
-    def generate_text(self, *args: Any, **kwargs: Any) -> str:  # noqa: ARG002 - the trainer's signature
+    def generate_text(self, *args: Any, **kwargs: Any) -> tuple[str, float]:  # noqa: ARG002 - the trainer's signature
         """Return nothing: a sample of the model may repeat what it has read."""
-        return ""
+        return "", 0.0
 
 
-class Corpus:
+class Corpus(TextCorpus):
     """Lines of text as Flair's language-model trainer wants them, without writing them to a file."""
 
     def __init__(self, lines: Sequence[str], dictionary: Dictionary, *, backward: bool, seed: int) -> None:
+        # Flair's own constructor reads files.
         characters = Characters(dictionary.get_items())
         order = torch.randperm(len(lines), generator=torch.Generator().manual_seed(seed)).tolist()
         held = max(1, len(order) // _HELD_OUT)
@@ -53,7 +55,7 @@ class Corpus:
         train, self.valid = (torch.from_numpy(characters.of("".join(lines[n] for n in part))) for part in parts)
         if backward:
             train, self.valid = train.flip(0), self.valid.flip(0)
-        self.train = [train]
+        self.train = [train]  # type: ignore[assignment]  # the trainer asks for its length and its items alone
         self.test = self.valid
         self.dictionary = dictionary
 
@@ -79,9 +81,7 @@ def train(
     corpus = Corpus(lines, dictionary, backward=backward, seed=seed)
     _enough(corpus, wanted)
     seed_all(seed, int(backward))
-    model = NotedModel(
-        dictionary, not backward, wanted.hidden, wanted.layers, wanted.width, dropout=wanted.dropout
-    )
+    model = NotedModel(dictionary, not backward, wanted.hidden, wanted.layers, wanted.width, dropout=wanted.dropout)
     done = _resumed(model, state, wanted.learning_rate)
     for epoch in range(done["epoch"], wanted.epochs):
         seed_all(seed, int(backward), epoch)
@@ -247,7 +247,7 @@ def load_flair(file: Path, *, trust: bool) -> LanguageModel:
             has_decoder=False,
         )
         model.load_state_dict(found["state_dict"], strict=False)
-    except Exception as error:
+    except (UnpicklingError, OSError, EOFError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(
             f"{file} cannot be read as weights alone ({type(error).__name__}); if you know who made it, "
             "set trust = true, which lets it run code"

@@ -136,4 +136,4 @@ class Network:
 
 def _whole(each: Part) -> bool:
     """Whether a part reads tokens rather than arrays."""
-    return each.description["kind"] == "transformer"
+    return str(each.description["kind"]) == "transformer"

@@ -35,14 +35,17 @@ class Part(Protocol):
     Attributes:
         description: Its entry in ``tagger.json``, complete with its vocabulary but for the weights.
         vocabulary: Its words, pieces or characters, in the order of their numbers.
-        embedding: Flair's object.
         frozen: Whether training leaves it as it is.
     """
 
     description: dict[str, Any]
     vocabulary: Sequence[str]
-    embedding: TokenEmbeddings
     frozen: bool
+
+    @property
+    def embedding(self) -> TokenEmbeddings:
+        """Flair's object."""
+        ...
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:
         """Return (inputs, tokens, width) float32.
@@ -71,11 +74,12 @@ class CharacterStatesPart:
         model = self.embedding.lm
         chars = arrays["chars"]
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            states, _ = model(chars, model.init_hidden(chars.shape[1]), decode=False)
+            hidden = model.init_hidden(chars.shape[1])  # type: ignore[no-untyped-call]
+            states: torch.Tensor = model(chars, hidden, decode=False)[0]
         return states.reshape(-1, states.shape[-1])[arrays["at"]]
 
 
-class RowEmbeddings(TokenEmbeddings):  # type: ignore[misc] - Flair's modules are not typed throughout
+class RowEmbeddings(TokenEmbeddings):
     """Rows of a table for Flair: the mean of a word's rows, or its rows end to end."""
 
     def __init__(self, name: str, reader: reading.Table | reading.Pieces, vectors: torch.Tensor) -> None:
@@ -84,7 +88,7 @@ class RowEmbeddings(TokenEmbeddings):  # type: ignore[misc] - Flair's modules ar
         super().__init__()
         self.reader = reader
         self.joined = 2 if isinstance(reader, reading.Pieces) else 1
-        self.table = torch.nn.Embedding.from_pretrained(vectors, freeze=True)
+        self.table = torch.nn.Embedding(vectors.shape[0], vectors.shape[1], _weight=vectors, _freeze=True)
         self.to(flair.device)
 
     @property
@@ -94,7 +98,7 @@ class RowEmbeddings(TokenEmbeddings):  # type: ignore[misc] - Flair's modules ar
 
     def of(self, arrays: Arrays) -> torch.Tensor:
         """Return (words, width)."""
-        found = self.table(arrays["rows"])
+        found: torch.Tensor = self.table(arrays["rows"])
         return found.flatten(1) if self.joined == 2 else found.sum(1) * arrays["share"]
 
     def _add_embeddings_internal(self, sentences: list[Sentence]) -> list[Sentence]:

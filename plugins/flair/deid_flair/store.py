@@ -36,7 +36,7 @@ def read_tensors(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     from safetensors import SafetensorError, safe_open  # noqa: PLC0415 - imports PyTorch
 
     try:
-        with safe_open(file, framework="pt") as opened:  # type: ignore[no-untyped-call]
+        with safe_open(file, framework="pt") as opened:
             notes = json.loads((opened.metadata() or {}).get("notes", "{}"))
             return {name: opened.get_tensor(name) for name in opened.keys()}, notes  # noqa: SIM118 - it is no mapping
     except (SafetensorError, OSError, ValueError) as error:

@@ -138,7 +138,9 @@ class Run:
 
     def _optimizer(self, rate: float) -> Optimizer:
         learnt = [tensor for tensor in self.network.tagger.parameters() if tensor.requires_grad]
-        return torch.optim.SGD(learnt, lr=rate) if self.wanted.optimizer == "sgd" else torch.optim.AdamW(learnt, lr=rate)
+        return (
+            torch.optim.SGD(learnt, lr=rate) if self.wanted.optimizer == "sgd" else torch.optim.AdamW(learnt, lr=rate)
+        )
 
     def _epoch(self, train: Inputs, optimizer: Optimizer, rate: float, epoch: int) -> float:
         """Return the mean loss per token."""
@@ -156,7 +158,7 @@ class Run:
                 [train.tags[number] for number in batch],
                 train.batch_frozen(batch),
             )
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's annotations
             torch.nn.utils.clip_grad_norm_(self.network.tagger.parameters(), self.wanted.clip)
             optimizer.step()
             total += loss.item()

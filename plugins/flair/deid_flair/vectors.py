@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def read_words(file: Path, *, trust: bool) -> Found:
         if struct.unpack("<i", file.open("rb").read(4).ljust(4, b"\0"))[0] == _FASTTEXT:
             return _of_fasttext(load_facebook_vectors(str(file)))
         return _of_words(KeyedVectors.load_word2vec_format(str(file), binary=True))
-    except Exception as error:
+    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, UnpicklingError) as error:
         raise PluginError(
             f"{file} cannot be read as word vectors ({type(error).__name__}); give GloVe, word2vec or fastText vectors"
         ) from None
@@ -128,7 +129,9 @@ def train_pieces(lines: Sequence[Line], wanted: Pieces, *, seed: int) -> Found:
     vocabulary, unknown = _pieces(sentencepiece.SentencePieceProcessor(model_proto=written.getvalue()))
     reader = PieceReader({piece: row for row, piece in enumerate(vocabulary)}, unknown)
     cut = [[piece for word in line.split() for piece in reader.cut(word)] for line in _folded(lines)]
-    model = Word2Vec(cut, sg=1, vector_size=wanted.width, epochs=wanted.epochs, min_count=1, workers=1, seed=seed % 2**32)
+    model = Word2Vec(
+        cut, sg=1, vector_size=wanted.width, epochs=wanted.epochs, min_count=1, workers=1, seed=seed % 2**32
+    )
     rows = np.zeros((len(vocabulary) + 1, wanted.width), dtype=np.float32)
     for row, piece in enumerate(vocabulary):
         with suppress(KeyError):
