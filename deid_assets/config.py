@@ -37,12 +37,28 @@ class Gates(_Frozen):
         recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
             every label together.
         min_gold_characters: A label with less gold than this in a batch is reported, not gated.
+        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans hidden, per label of the
+            profile; ``ALL`` is every label together.
+        notes_covered_lower_bound: Smallest lower end of the 95 % interval of the share of notes with nothing left.
+        min_gold_spans: A label or group with fewer gold spans in a batch is not gated by a lower bound.
+        min_gold_notes: A batch with fewer notes with gold is not gated by ``notes_covered_lower_bound``.
+        worst_group_by: ``lang``, or a field of the notes' ``meta``, whose groups are gated apart; none when empty.
+        worst_group_lower_bound: As ``recall_lower_bound``, for the worst of these groups.
+        regression_tolerance: Fall of the share hidden since a batch's last release that is accepted. The batch is
+            stopped where the whole 95 % interval of the difference lies below it.
     """
 
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
     recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
     min_gold_characters: int = Field(default=200, ge=1)
+    recall_lower_bound: Mapping[str, Share] = Field(default={"ALL": 0.9})
+    notes_covered_lower_bound: Share = 0.5
+    min_gold_spans: int = Field(default=100, ge=1)
+    min_gold_notes: int = Field(default=50, ge=1)
+    worst_group_by: str = ""
+    worst_group_lower_bound: Share = 0.8
+    regression_tolerance: Share = 0.01
 
 
 class Settings(_Frozen):
@@ -202,11 +218,12 @@ def _check_names(path: Path | None, settings: Settings) -> None:
     where = path or "settings"
     label_map(settings.labels)
     labels = {"ALL", *profile(settings.profile).labels.values()}
-    if unknown := sorted(settings.gates.recall.keys() - labels):
-        raise ConfigError(
-            f"{where}: gates.recall.{unknown[0]}: not a label of profile {settings.profile!r}; "
-            f"choose of {', '.join(sorted(labels))}"
-        )
+    for gate in ("recall", "recall_lower_bound"):
+        if unknown := sorted(getattr(settings.gates, gate).keys() - labels):
+            raise ConfigError(
+                f"{where}: gates.{gate}.{unknown[0]}: not a label of profile {settings.profile!r}; "
+                f"choose of {', '.join(sorted(labels))}"
+            )
     if settings.resolve not in POLICIES:
         raise ConfigError(f"{where}: resolve {settings.resolve!r}; choose one of {', '.join(POLICIES)}")
     if settings.release_policy not in settings.policies:

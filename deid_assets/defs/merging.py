@@ -8,12 +8,14 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
 from deid_assets.core.resolve import LineUp
-from deid_assets.core.score import Counts, Evaluation, Scheme, evaluate_corpus
+from deid_assets.core.score import Counts, Evaluation, Scheme
 from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.defs import gates
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import label_counts, show_labels, show_scores
+from deid_assets.defs.gates import judge_gold, measured
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.policies import load_policy
@@ -29,6 +31,7 @@ MASK = "tag"
 CHECKS = (
     *span_checks(disjoint=True),
     Check("recall_floor", "Against gold, where the batch has it, recall is not below the configured floors."),
+    *gates.CHECKS,
 )
 
 
@@ -48,11 +51,8 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
     gold = read_gold(batch, corpus)
-    scores = evaluate_corpus(
-        against(gold, by_note(outcomes)),
-        profile=profile(settings.profile),
-        lengths={note.note_id: len(note.text) for note in notes},
-    )
+    found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
+    scores = found.scores
     return Draft(
         tables={
             "spans": span_table,
@@ -67,6 +67,7 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
         verdicts=[
             *judge_spans(notes, merged, sources=settings.line_up, disjoint=True),
             recall_gate(scores, settings.gates),
+            *judge_gold(found, corpus, batch),
         ],
         counts={"annotated_notes": len(merged), "failed": len(failed), "spans": span_table.num_rows},
         metadata=show_scores(scores, title="Line-up against gold")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,11 @@ import pyarrow as pa
 import deid_assets
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
+from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.merging import MERGED, read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
@@ -20,6 +23,7 @@ from deid_assets.plugins import available
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
+from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_resources.corpus import Corpus
 
@@ -71,6 +75,7 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
     raw = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
     unread = corpus.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
     held = corpus.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
+    kept = _baseline(batch, corpus)
     return Draft(
         tables={"notes": released},
         sources=sources,
@@ -83,9 +88,10 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
             "policy_digest": policy.digest[:12],
             "notes": released.num_rows,
             "quarantined": len(held),
+            BASELINE_NOTES: len(kept),
         },
         metadata={"folder": str(release_folder(corpus, batch))},
-        publish=lambda receipt: _publish(batch, corpus, policy, released, receipt),
+        publish=lambda receipt: _publish(corpus, policy, released, receipt, kept=kept),
     )
 
 
@@ -99,8 +105,15 @@ def release_folder(corpus: Corpus, batch: str) -> Path:
     return corpus.settings.released / batch
 
 
-def _publish(batch: str, corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
-    """Write the exchange file and its manifest, and enter the release in the text-free store."""
+def _baseline(batch: str, corpus: Corpus) -> list[SpanSet]:
+    """Return what the next release of the batch is held against."""
+    merged = (corpus.files.read(MERGED, batch, table) for table in ("notes", "spans"))
+    return baseline_of(spans_from_tables(*merged), read_gold(batch, corpus))
+
+
+def _publish(corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
+    """Write the exchange file and its manifest, keep the baseline, and enter the release in the text-free store."""
+    batch = receipt.batch
     folder = release_folder(corpus, batch)
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
     with atomic_file(folder / "notes.jsonl") as file:
@@ -108,6 +121,7 @@ def _publish(batch: str, corpus: Corpus, policy: Policy, released: pa.Table, rec
     manifest = make_manifest(batch, corpus, policy, receipt, files={"notes.jsonl": hashlib.sha256(lines).hexdigest()})
     with atomic_file(folder / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
+    keep_baseline(corpus, kept, receipt)
     record_release(corpus, batch, policy.name, receipt)
 
 

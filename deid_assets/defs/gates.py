@@ -1,0 +1,169 @@
+"""What gold must show before a batch goes on, and what the next version is held against."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deid_assets.config import Gates
+from deid_assets.core.comparison import Difference, Ratio
+from deid_assets.core.counts import Counts, Evaluation, Scheme
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Profile, profile
+from deid_assets.core.score import evaluate_by_note, evaluate_corpus
+from deid_assets.core.span import SpanSet
+from deid_assets.defs.audit import Check
+from deid_assets.quality import Verdict, gates
+from deid_assets.store.files import Receipt, ReceiptDraft
+from deid_assets.store.frames import spans_from_tables, spans_to_tables
+from deid_resources.corpus import Corpus
+
+BASELINE = "release_baseline"
+"""Kept with every release: the merged spans of its notes with gold. No asset of the graph, and no text."""
+RELEASED = "released_corpus"
+BASELINE_NOTES = "baseline_notes"
+"""Count in a release's receipt: how many notes its baseline holds. Releases without it are older than the gate."""
+
+CHECKS = (
+    Check("recall_lower_bound", "Against gold, the lower end of recall's 95 % interval is not below its floors."),
+    Check("notes_covered_lower_bound", "So is that of the share of notes with nothing left."),
+    Check("worst_group", "So is that of recall in the worst group, where settings name one."),
+    Check("no_regression", "Recall did not fall below that of the batch's last release by more than chance."),
+)
+
+Pairs = Sequence[tuple[SpanSet, SpanSet]]
+"""Gold and what was found, by note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A batch with gold.
+
+    Args:
+        notes: All its notes.
+        pairs: Gold and merged spans, for the notes with gold.
+        scores: What these pairs give.
+    """
+
+    notes: Sequence[Note]
+    pairs: Pairs
+    scores: Evaluation
+
+
+def measured(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> Measured:
+    """Score pairs under a profile."""
+    return Measured(notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes)))
+
+
+def judge_gold(found: Measured, corpus: Corpus, batch: str) -> list[Verdict]:
+    """Return a verdict for each of ``CHECKS``.
+
+    Raises:
+        ProvenanceError: What the last release kept for the comparison is missing or altered.
+    """
+    limits, hidden = corpus.settings.gates, Scheme.HIDDEN
+    by_label = {label: found.scores.counts(label, hidden) for label in found.scores.labels}
+    return [
+        gates.recall_lower_bound(
+            {**by_label, gates.ALL: found.scores.micro(hidden)},
+            limits.recall_lower_bound,
+            min_gold=limits.min_gold_spans,
+        ),
+        gates.notes_covered_lower_bound(
+            found.scores.notes, limits.notes_covered_lower_bound, min_notes=limits.min_gold_notes
+        ),
+        gates.worst_group(
+            _groups(found, limits, profile(corpus.settings.profile)),
+            limits.worst_group_lower_bound,
+            min_gold=limits.min_gold_spans,
+        ),
+        _regression(found, corpus, batch),
+    ]
+
+
+def _groups(found: Measured, limits: Gates, counted: Profile) -> dict[str, Counts]:
+    """Return gold spans hidden by group; notes without the field are a group of their own."""
+    if not limits.worst_group_by:
+        return {}
+    group_of = {note.note_id: _group(note, limits.worst_group_by) for note in found.notes}
+    members: dict[str, list[tuple[SpanSet, SpanSet]]] = {}
+    for gold, spans in found.pairs:
+        members.setdefault(group_of[gold.note_id], []).append((gold, spans))
+    lengths = _lengths(found.notes)
+    return {
+        name: evaluate_corpus(pairs, profile=counted, lengths=lengths).micro(Scheme.HIDDEN)
+        for name, pairs in members.items()
+    }
+
+
+def _group(note: Note, field: str) -> str:
+    value = note.lang if field == "lang" else note.meta.get(field)
+    return "unknown" if value is None else str(value)
+
+
+def _regression(found: Measured, corpus: Corpus, batch: str) -> Verdict:
+    tolerance = corpus.settings.gates.regression_tolerance
+    before = {} if tolerance >= 1 else read_baseline(corpus, batch)
+    same = [(gold, now) for gold, now in found.pairs if _same_text(gold, before.get(gold.note_id))]
+    change = None
+    if same:
+        then = [(gold, before[gold.note_id]) for gold, _ in same]
+        change = _change(then, same, found.notes, profile(corpus.settings.profile))
+    return gates.no_regression(change, notes=len(same), expected=len(before), tolerance=tolerance)
+
+
+def _same_text(gold: SpanSet, before: SpanSet | None) -> bool:
+    return before is not None and before.digest == gold.digest
+
+
+def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) -> Difference | None:
+    """Return recall now less recall then, with its interval; ``None`` where there is no gold span."""
+    from deid_assets.evaluation import compare  # noqa: PLC0415 - loads numpy, only after a release
+
+    lengths = _lengths(notes)
+    rows = {
+        name: evaluate_by_note(pairs, profile=counted, lengths=lengths)[1]
+        for name, pairs in (("then", then), ("now", now))
+    }
+    compared = {gold.note_id for gold, _ in now}
+    patients = {note.note_id: note.patient_id for note in notes if note.note_id in compared and note.patient_id}
+    return compare(rows, patients=patients or None).difference("now", Scheme.HIDDEN, Ratio.RECALL)
+
+
+def _lengths(notes: Sequence[Note]) -> Mapping[str, int]:
+    return {note.note_id: len(note.text) for note in notes}
+
+
+def baseline_of(merged: Sequence[SpanSet], gold: Mapping[str, SpanSet]) -> list[SpanSet]:
+    """Return the merged spans of the notes with gold."""
+    return [spans for spans in merged if spans.note_id in gold]
+
+
+def keep_baseline(corpus: Corpus, kept: Sequence[SpanSet], released: Receipt) -> None:
+    """Store what the next version of a batch is held against."""
+    note_table, span_table = spans_to_tables(kept)
+    corpus.files.write(
+        BASELINE,
+        released.batch,
+        {"notes": note_table, "spans": span_table},
+        receipt=ReceiptDraft(code_version="1", inputs={released.name: released.digest}, counts={"notes": len(kept)}),
+    )
+
+
+def read_baseline(corpus: Corpus, batch: str) -> dict[str, SpanSet]:
+    """Return the merged spans of the last release by note id; empty where there was none.
+
+    Raises:
+        ProvenanceError: The release kept some, and they are missing, altered or of another release.
+    """
+    files = corpus.files
+    released = files.find(RELEASED, batch)
+    if released is None or BASELINE_NOTES not in released.counts:
+        return {}
+    kept = files.find(BASELINE, batch)
+    if kept is None or kept.inputs.get(released.name) != released.digest:
+        raise ProvenanceError(
+            f"{BASELINE}, batch {batch}: the spans that the last release was measured with are missing or older; "
+            f"materialize {RELEASED} for batch {batch} again, or set gates.regression_tolerance to 1 to go without"
+        )
+    found = spans_from_tables(files.read(BASELINE, batch, "notes"), files.read(BASELINE, batch, "spans"))
+    return {spans.note_id: spans for spans in found}
