@@ -1,23 +1,41 @@
-"""Surrogates for addresses on the net, all within the names and ranges set aside for examples."""
+"""Surrogates for addresses on the net: user names follow the names they are made of, hosts are set aside for examples."""
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import Draw, fold
-from deid_assets.policies.vocabulary import vocabulary
+from deid_assets.policies.evidence import stands_in
+from deid_assets.policies.locales import Locale, locale_of
+from deid_assets.policies.shapes import reshape
+from deid_assets.policies.words import is_name, reletter, renamed
 
 _DOMAINS = ("example.com", "example.net", "example.org")  # RFC 2606
 _NETWORKS = ("192.0.2", "198.51.100", "203.0.113")  # RFC 5737
+_PIECE = re.compile(r"[^\W\d_]+|\d+")
+_SHORTEST_NAME = 3
 
 
 def email(text: str, context: Context, attempt: int = 0) -> str:
-    draw = Draw(context, "email", text.casefold(), attempt=attempt)
-    words = vocabulary(context.note.lang)
-    first, last = fold(draw.pick(words.female + words.male)), fold(draw.pick(words.last))
-    return f"{first}.{last}@{draw.pick(_DOMAINS)}"
+    """Return an address whose user is the surrogate of the original's, at a host for examples; one host for one host."""
+    user, _, host = text.rpartition("@")
+    draw = Draw(context, "email", fold(host), attempt=attempt)
+    drawn = _account(user or host, context, attempt)
+    if drawn == user:
+        drawn = f"{fold(locale_of(context.note.lang).last.pick(draw))}{draw.below(90) + 10}"
+    return f"{drawn}@{draw.pick(_DOMAINS)}"
+
+
+def username(text: str, context: Context, attempt: int = 0) -> str:
+    """Return an account name that follows the name it is made of; one of the same shape where it is made of none."""
+    drawn = _account(text, context, attempt)
+    return drawn if drawn != text else reshape(text, context, "USERNAME", attempt)
 
 
 def url(text: str, context: Context, attempt: int = 0) -> str:
+    """Return an address at a host for examples."""
     draw = Draw(context, "url", text.casefold(), attempt=attempt)
     scheme, separator, rest = text.rpartition("://")
     host = "www." if rest.lower().startswith("www.") else ""
@@ -26,7 +44,70 @@ def url(text: str, context: Context, attempt: int = 0) -> str:
 
 
 def ip(text: str, context: Context, attempt: int = 0) -> str:
+    """Return an address of a network for examples."""
     draw = Draw(context, "ip", text.casefold(), attempt=attempt)
     if ":" in text:
         return f"2001:db8::{draw.below(65_535) + 1:x}"  # RFC 3849
     return f"{draw.pick(_NETWORKS)}.{draw.below(254) + 1}"
+
+
+def _account(text: str, context: Context, attempt: int) -> str:
+    """Return an account name with its names, initials and digits drawn anew."""
+    return _PIECE.sub(lambda match: _piece(match[0], context, attempt), text)
+
+
+def _piece(piece: str, context: Context, attempt: int) -> str:
+    if piece.isdigit():
+        return reshape(piece, context, "account digits", attempt)
+    parts = _glued(piece, context)
+    if parts is None:
+        return reshape(piece, context, "USERNAME", attempt)
+    return "".join(_renamed(part, context, attempt) for part in parts)
+
+
+def _renamed(part: str, context: Context, attempt: int) -> str:
+    if len(part) < _SHORTEST_NAME:
+        return "".join(reletter(letter, context) for letter in part)
+    drawn = fold(renamed(part, context, attempt=attempt))
+    drawn = "".join(char for char in drawn if char.isascii() and char.isalnum())
+    return drawn.upper() if part.isupper() else drawn.capitalize() if part[0].isupper() else drawn
+
+
+def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
+    """Return the names and initials that a piece is made of; names of the note go before those of the lists."""
+    if len(piece) < _SHORTEST_NAME:
+        return (piece,)
+    lang, text = context.note.lang, context.note
+    if stands_in(text, piece) and not is_name(locale_of(lang), piece):
+        # The address is part of the note, and its pieces stand there too; a second mention makes it a name.
+        lowered = context.note.text.casefold()
+        if lowered.count(piece.casefold()) > 1:
+            return (piece,)
+    splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
+    for first, last in splits:
+        long = [part for part in (first, last) if len(part) >= _SHORTEST_NAME]
+        if long and min(len(first), len(last)) in (1, 2) and all(stands_in(text, part) for part in long):
+            return first, last
+        if len(long) == len((first, last)) and all(stands_in(text, part) for part in long):
+            return first, last
+    return _listed(piece, lang)
+
+
+@lru_cache(maxsize=4096)
+def _listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
+    locale = locale_of(lang)
+    if is_name(locale, piece):
+        return (piece,)
+    pairs = [(piece[:at], piece[at:]) for at in range(_SHORTEST_NAME, len(piece) - _SHORTEST_NAME + 1)]
+    for first, last in pairs:
+        if _is_long_name(locale, first) and _is_long_name(locale, last):
+            return first, last
+    if len(piece) > _SHORTEST_NAME + 1:
+        for first, last in ((piece[:1], piece[1:]), (piece[:-1], piece[-1:])):
+            if _is_long_name(locale, max(first, last, key=len)):
+                return first, last
+    return None
+
+
+def _is_long_name(locale: Locale, word: str) -> bool:
+    return len(word) > _SHORTEST_NAME and is_name(locale, word)

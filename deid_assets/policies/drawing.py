@@ -7,7 +7,7 @@ import hmac
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
@@ -31,9 +31,18 @@ class Draw:
     __slots__ = ("_left", "_seed")
 
     def __init__(self, context: Context, kind: str, value: str = "", *, attempt: int = 0) -> None:
+        self._start(context.key, owner_of(context), f"{kind}/{attempt}\0{value}")
+
+    @classmethod
+    def of(cls, key: Key, owner: str, kind: str, value: str, *, attempt: int = 0) -> Self:
+        """Return the row of an owner, as ``owner_of`` names it, for callers that keep what they draw."""
+        draw = cls.__new__(cls)
+        draw._start(key, owner, f"{kind}/{attempt}\0{value}")  # noqa: SLF001 - our own
+        return draw
+
+    def _start(self, key: Key, owner: str, message: str) -> None:
         # HMAC-SHA256 in one call. No kind, one of our own words, holds a NUL.
-        message = f"{kind}/{attempt}\0{value}".encode()
-        self._seed = hmac.digest(_secret_of(context.key, owner_of(context)), message, "sha256")
+        self._seed = hmac.digest(_secret_of(key, owner), message.encode(), "sha256")
         self._left = int.from_bytes(self._seed)
 
     def below(self, limit: int) -> int:

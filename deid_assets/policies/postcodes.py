@@ -1,0 +1,81 @@
+"""Postal codes that exist, and that belong to a city where a list says which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from deid_assets.core.redact import Context
+from deid_assets.policies.drawing import Draw, fold
+from deid_assets.policies.locales import Locale, lists, locale_of
+from deid_assets.policies.locales.cities import find_city, nearest
+from deid_assets.policies.shapes import reshape
+
+_BRITISH = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}", re.IGNORECASE)
+_COUNTRY_SIGN = re.compile(r"[A-Z]{1,3}[- ](?=\d{4})")
+
+
+def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> str:
+    """Return a postal code in the shape of the original.
+
+    Args:
+        city: The surrogate that stands beside it; without one, or without a list, any start that exists is taken.
+        text: The original.
+        context: The note and the key.
+        attempt: Another number gives another code.
+    """
+    sign = _COUNTRY_SIGN.match(text)
+    if sign is not None:
+        return sign[0] + postcode_of(city, text[sign.end() :], context, attempt)
+    locale = locale_of(context.note.lang)
+    drawn = reshape(text, context, "postcode", attempt)
+    start = _start(locale, city, text, context, attempt)
+    if not start or (_BRITISH.fullmatch(text) is None) != start.isdigit():
+        return drawn
+    if not start.isdigit():
+        return f"{start} {drawn[-3:]}" if " " in text else f"{start}{drawn[-3:]}"
+    row = iter(start)
+    return "".join(next(row, char) if char.isdigit() else char for char in drawn)
+
+
+def state_of(locale: Locale, city: str) -> str | None:
+    """Return the postal abbreviation of the US state of a city, ``None`` for other countries."""
+    found = find_city(locale, city)
+    return found.region if found is not None and found.country == "US" else None
+
+
+def _start(locale: Locale, city: str | None, text: str, context: Context, attempt: int) -> str:
+    """Return the first characters of a code, or the whole."""
+    draw = Draw(context, "postcode start", fold(text), attempt=attempt)
+    if city is not None and (state := state_of(locale, city)) is not None:
+        low, high = _state_ranges()[state]
+        return f"{low + draw.below(high - low + 1):05}"
+    if city is not None and locale.lang == "it" and (codes := _italian_codes().get(fold(city))):
+        return draw.pick(codes)
+    known = locale.places.postcodes
+    is_british = _BRITISH.fullmatch(text) is not None
+    fitting = {name: code for name, code in known.items() if code.isdigit() is not is_british}
+    if not fitting:
+        return ""
+    if city is not None:
+        value = fold(city) if fold(city) in fitting else nearest(locale, city)
+        if value is not None and value in fitting:
+            return fitting[value]
+    return draw.pick(sorted(fitting.values()))
+
+
+@cache
+def _state_ranges() -> Mapping[str, tuple[int, int]]:
+    ranges: Mapping[str, tuple[int, int]] = lists.faker("address", "en_US").states_postcode
+    return ranges
+
+
+@cache
+def _italian_codes() -> Mapping[str, tuple[str, ...]]:
+    """Return the codes of each municipality, as Faker lists them."""
+    codes: dict[str, list[str]] = {}
+    for code, rows in lists.faker("address", "it_IT").cap_city_province.items():
+        for row in rows:
+            codes.setdefault(fold(row[0]), []).append(code)
+    return {name: tuple(found) for name, found in codes.items()}

@@ -1,0 +1,81 @@
+"""Words of a name: read with a locale pack, and drawn anew by patient and word."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from deid_assets.core.keys import Key
+from deid_assets.core.redact import Context
+from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, owner_of
+from deid_assets.policies.evidence import Role, role_in, stands_in
+from deid_assets.policies.locales import Locale, Pool, locale_of
+
+
+def is_name(locale: Locale, word: str) -> bool:
+    """Whether the word is a given name or a surname of the pack's lists."""
+    value = fold(word)
+    return value in locale.given or value in locale.surnames or value in locale.name_words.nicknames
+
+
+@lru_cache(maxsize=16384)
+def _read(lang: str | None, word: str) -> tuple[str, str, str, Role | None]:
+    """Return the folded base form, the form, the full form of a nickname, and the role, which lists may not tell."""
+    locale = locale_of(lang)
+    lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base))
+    value = fold(lemma)
+    full = locale.name_words.nicknames.get(value, value)
+    sex, is_surname = locale.given.get(full) or locale.given.get(value), value in locale.surnames
+    role = None if (sex is None) is not is_surname else sex or "last"
+    return value, form, full, role
+
+
+def renamed(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> str:
+    """Return another name in the form, case and role of a word.
+
+    The draw is by patient and base form, so that every mention agrees; its first letter is the one that ``reletter``
+    draws, so that initials agree too. A name that stands in the note is not drawn.
+
+    Args:
+        word: One word, with its ending.
+        context: The note and the key.
+        role: What its place within the name tells, for words that lists do not settle.
+        attempt: Another number gives another row of draws.
+    """
+    lang = context.note.lang
+    locale = locale_of(lang)
+    value, form, full, settled = _read(lang, word)
+    if settled is None and not form and value not in locale.surnames and value not in locale.given:
+        lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base) or stands_in(context.note, base))
+        value = full = fold(lemma)
+    found = "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
+    drawn = _drawn(locale, context, full, found, attempt)
+    if full != value:
+        drawn = locale.name_words.short_forms.get(fold(drawn), drawn) if not form else drawn
+    return cased_like(word, locale.inflection.join(drawn, form))
+
+
+def reletter(letter: str, context: Context) -> str:
+    """Return another initial: that of every surrogate of the patient for a name with the initial."""
+    return cased_like(letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1]))
+
+
+@lru_cache(maxsize=16384)
+def _initial(key: Key, owner: str, lang: str | None, value: str) -> str:
+    drawn = value
+    for number in range(ATTEMPTS):
+        drawn = locale_of(lang).initials.pick(Draw.of(key, owner, "initial", value, attempt=number))
+        if drawn != value:
+            break
+    return drawn
+
+
+def _drawn(locale: Locale, context: Context, value: str, role: Role, attempt: int) -> str:
+    pool: Pool = {"f": locale.female, "m": locale.male, "n": locale.neutral}.get(role, locale.last)
+    pool = pool.starting(_initial(context.key, owner_of(context), context.note.lang, value[0]))
+    drawn = ""
+    for number in range(attempt, attempt + ATTEMPTS):
+        drawn = pool.pick(Draw(context, "name", value, attempt=number))
+        is_other = drawn[0].casefold() != value[0] or fold(drawn) != value
+        if is_other and not stands_in(context.note, drawn):
+            break
+    return drawn
