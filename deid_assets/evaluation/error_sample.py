@@ -10,7 +10,7 @@ from heapq import heappush, heapreplace
 
 from deid_assets.evaluation.span_errors import Kind, SpanError
 
-PER_CELL = 40
+PER_CELL = 100
 """Errors kept of every kind and label."""
 
 

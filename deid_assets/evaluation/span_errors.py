@@ -19,12 +19,12 @@ class Kind(StrEnum):
 
     MISSED = "missed"
     """A gold span that no prediction touches."""
-    SPURIOUS = "spurious"
-    """A prediction that touches no gold span."""
     BOUNDARY = "boundary"
     """The two overlap and have the same label, and other boundaries."""
     LABEL = "label"
     """The two overlap and have other labels, whatever the boundaries."""
+    SPURIOUS = "spurious"
+    """A prediction that touches no gold span."""
 
 
 Place = tuple[int, int, str]

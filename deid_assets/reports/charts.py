@@ -106,8 +106,8 @@ def _ticks(axis: Axis) -> list[float]:
 
 
 def _written(value: float, axis: Axis) -> str:
-    span = axis.high - axis.low
-    return f"{value:,.0f}" if span >= 10 else f"{value:.1f}" if span > 0.5 else f"{value:.2f}"
+    step = (axis.high - axis.low) / 5
+    return f"{value:,.0f}" if step >= 1 else f"{value:.1f}" if step >= 0.1 else f"{value:.3g}"
 
 
 def axis_of(name: str, values: Iterable[float], *, from_zero: bool = True) -> Axis:

@@ -8,6 +8,8 @@ from typing import Any
 
 STATIC_PER_KIND = 12
 """Errors of a kind and system on paper, and where no script runs."""
+ENOUGH_SPANS = 20
+"""Gold spans from which the upper bound of a label is drawn whole; of fewer it is cut where the axis ends."""
 BAR_WIDTH = 110
 """Of the bars, in CSS pixels."""
 _COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
@@ -49,7 +51,12 @@ class LeftTable:
 def left_rows(report: Mapping[str, Any]) -> LeftTable:
     """Return the table of what is left."""
     by_system = [{row["label"]: row for row in report["results"][name]["left_by_label"]} for name in report["systems"]]
-    highest = max((row["bootstrap"]["high"] for rows in by_system for row in rows.values()), default=1.0)
+    bounds = [
+        row["bootstrap"]["high" if row["gold"] >= ENOUGH_SPANS else "value"]
+        for rows in by_system
+        for row in rows.values()
+    ]
+    highest = max(bounds, default=1.0)
     top = next(step / 10 for step in range(1, 11) if step / 10 >= highest or step == 10)
     labels = list(dict.fromkeys(label for rows in by_system for label in rows))
     return LeftTable(top, [(label, [_cell(rows.get(label), top) for rows in by_system]) for label in labels])
