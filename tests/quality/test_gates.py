@@ -1,0 +1,78 @@
+"""Gates on lower bounds: little gold cannot open them by luck, and a step back is seen."""
+
+import pytest
+
+from deid_assets.core.comparison import Difference
+from deid_assets.core.counts import Counts, NoteCounts
+from deid_assets.quality.gates import no_regression, notes_covered_lower_bound, recall_lower_bound, worst_group
+
+
+@pytest.mark.parametrize(
+    ("hidden", "floor", "min_gold", "passed"),
+    [
+        (Counts(tp=1000), 0.99, 100, True),
+        # All of twenty found: the lower bound is 0.839.
+        (Counts(tp=20), 0.83, 1, True),
+        (Counts(tp=20), 0.84, 1, False),
+        (Counts(tp=19, fn=1), 0.8, 1, False),
+        # Too few to be gated.
+        (Counts(tp=20), 0.84, 21, True),
+        (Counts(), 0.99, 1, True),
+    ],
+)
+def test_recall_is_gated_by_the_lower_end_of_its_interval(hidden, floor, min_gold, passed):
+    assert recall_lower_bound({"ALL": hidden}, {"ALL": floor}, min_gold=min_gold).passed is passed
+
+
+def test_one_label_below_its_floor_stops_a_batch_and_is_named():
+    counts = {"ALL": Counts(tp=990, fn=10), "NAME": Counts(tp=80, fn=20), "FAX": Counts(tp=1)}
+
+    verdict = recall_lower_bound(counts, {"ALL": 0.9, "NAME": 0.75, "FAX": 0.9}, min_gold=50)
+
+    assert not verdict.passed
+    assert verdict.blocking
+    assert verdict.counts == {"labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "lower_NAME": 0.7112}
+
+
+@pytest.mark.parametrize(
+    ("notes", "floor", "min_notes", "passed"),
+    [
+        (NoteCounts(notes=120, with_phi=100, covered=95), 0.88, 50, True),
+        (NoteCounts(notes=120, with_phi=100, covered=95), 0.9, 50, False),
+        (NoteCounts(notes=120, with_phi=100, covered=0), 0.9, 101, True),
+        (NoteCounts(notes=120), 0.9, 0, True),
+    ],
+)
+def test_whole_notes_are_gated_by_the_lower_end_of_their_interval(notes, floor, min_notes, passed):
+    assert notes_covered_lower_bound(notes, floor, min_notes=min_notes).passed is passed
+
+
+def test_the_worst_group_stops_a_batch_whose_mean_is_fine_and_is_not_named():
+    groups = {"site-a": Counts(tp=990, fn=10), "site-b": Counts(tp=90, fn=30), "site-c": Counts(tp=0, fn=3)}
+
+    verdict = worst_group(groups, 0.8, min_gold=100)
+
+    assert not verdict.passed
+    assert verdict.counts == {"groups": 2, "below": 1, "too_few": 1, "lower": 0.6656, "gold": 120}
+
+
+def test_without_groups_there_is_no_worst_one():
+    assert worst_group({}, 1.0, min_gold=1).passed
+
+
+@pytest.mark.parametrize(
+    ("change", "notes", "expected", "passed"),
+    [
+        (None, 0, 0, True),
+        (Difference(0.01, -0.01, 0.02, 0.5), 50, 50, True),
+        # A fall, but chance alone may have done it, or it is within the tolerance.
+        (Difference(-0.03, -0.06, 0.001, 0.1), 50, 50, True),
+        (Difference(-0.015, -0.03, -0.009, 0.01), 50, 50, True),
+        (Difference(-0.05, -0.08, -0.02, 0.001), 50, 50, False),
+        # Notes of the last release that cannot be compared.
+        (Difference(0.01, -0.01, 0.02, 0.5), 49, 50, False),
+        (None, 0, 50, False),
+    ],
+)
+def test_a_fall_beyond_chance_and_tolerance_stops_a_batch(change, notes, expected, passed):
+    assert no_regression(change, notes=notes, expected=expected, tolerance=0.01).passed is passed
