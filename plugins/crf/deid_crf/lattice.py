@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 _FLOOR = -80.0
 """Least logarithm of a tag against its token's best: far below what can show, far above what a double cannot hold."""
+
+_AS_GOOD_AS_CERTAIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,28 +133,48 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Pos
 
 
 def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, tags: Floats) -> Numbers:
-    """Return the tags of the best legal sequence, one per row; 0 in rows of no sequence.
+    """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good as certain.
 
-    Where the likeliest tags one by one leave less than half of the probability to everything else, they are the best
-    sequence; only the other sequences are searched (Viterbi 1967).
+    Such rows cut a sequence into pieces. Where the likeliest tags of a piece, one by one, leave less than half of the
+    probability to everything else, they are the best; only the other pieces are searched (Viterbi 1967).
 
     Args:
-        emissions: (rows, tags), logarithmic, finite.
+        emissions: (rows, tags), logarithmic, finite; tag 0 is ``O``.
         batch: The sequences.
         chain: The transitions.
         tags: ``Posterior.tags`` of the same.
+
+    Returns:
+        One tag per row; 0 in rows of no sequence.
     """
     chosen: Numbers = tags.argmax(axis=1)
-    doubt = np.concatenate([[0.0], np.cumsum(1.0 - tags.max(axis=1))])
-    unsure = np.flatnonzero(doubt[batch.starts + batch.sizes] - doubt[batch.starts] >= 0.5)  # noqa: PLR2004 - half
-    for number in unsure:
-        rows = slice(batch.starts[number], batch.starts[number] + batch.sizes[number])
-        (path,) = viterbi(
-            emissions[None, rows],
-            [int(batch.sizes[number])],
-            transitions=chain.weights,
-            start=chain.start,
-            end=chain.end,
-        )
-        chosen[rows] = path
+    doubt = 1.0 - tags[np.arange(len(tags)), chosen]
+    certain = (chosen == 0) & (doubt <= _AS_GOOD_AS_CERTAIN)
+    summed = np.concatenate([[0.0], np.cumsum(doubt)])
+    pieces = [piece for piece in _pieces(batch, certain) if summed[piece.stop] - summed[piece.start] >= 0.5]  # noqa: PLR2004 - half
+    if not pieces:
+        return chosen
+    sizes = np.array([len(piece) for piece in pieces])
+    searched = np.zeros((len(pieces), sizes.max(), tags.shape[1]), dtype=np.float32)
+    for number, piece in enumerate(pieces):
+        searched[number, : len(piece)] = emissions[piece.start : piece.stop]
+        searched[number, np.flatnonzero(certain[piece.start : piece.stop]), 1:] = -np.inf
+    paths = viterbi(searched, sizes, transitions=chain.weights, start=chain.start, end=chain.end)
+    for piece, path in zip(pieces, paths, strict=True):
+        chosen[piece.start : piece.stop] = path
     return chosen
+
+
+def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> Iterator[range]:
+    """Yield the runs of rows that are not certain, each with the certain row before it and the one after it."""
+    open_rows = np.flatnonzero(~certain)
+    owner = np.full(len(certain), -1)
+    for number, (start, size) in enumerate(zip(batch.starts, batch.sizes, strict=True)):
+        owner[start : start + size] = number
+    open_rows = open_rows[owner[open_rows] >= 0]
+    breaks = np.flatnonzero((np.diff(open_rows) > 1) | (np.diff(owner[open_rows]) != 0))
+    for run in np.split(open_rows, breaks + 1) if len(open_rows) else ():
+        first, last = int(run[0]), int(run[-1])
+        start = int(batch.starts[owner[first]])
+        stop = start + int(batch.sizes[owner[first]])
+        yield range(max(first - 1, start), min(last + 2, stop))

@@ -20,7 +20,7 @@ from deid_crf.weights import Table
 
 LONGEST = 1_000
 """Tokens in one sequence; a longer one is cut, in training as in use."""
-BATCH_ROWS = 8_192
+BATCH_ROWS = 32_768
 """Tokens whose probabilities are held at once; a sequence is never cut for it."""
 
 

@@ -14,6 +14,8 @@ Rows = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 MAX_KEYS = 200_000
 """Keys a table remembers before it begins anew."""
+_ROWS_AT_ONCE = 2_048
+"""Rows that are added up while they are in the processor's cache."""
 _NOTHING = 0
 """Row of the keys that the model knows nothing of."""
 
@@ -105,5 +107,9 @@ class Table:
             numbers: Of all rows of the batch and beyond, so that neighbours are there.
             first: Where in ``numbers`` the first row of ``emissions`` is.
         """
-        for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
-            emissions += rows.take(numbers[first + offset : first + offset + len(emissions)], axis=0)
+        taken = np.empty((min(_ROWS_AT_ONCE, len(emissions)), emissions.shape[1]), dtype=np.float32)
+        for at in range(0, len(emissions), _ROWS_AT_ONCE):
+            part = emissions[at : at + _ROWS_AT_ONCE]
+            for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
+                wanted = numbers[first + at + offset : first + at + offset + len(part)]
+                part += rows.take(wanted, axis=0, out=taken[: len(part)], mode="clip")
