@@ -13,6 +13,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.training import export, list_recipes, train
+from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "policies",
     "profiles",
     "redact",
+    "reidentify",
     "train",
+    "vault_app",
     "verify",
 ]

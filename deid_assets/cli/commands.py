@@ -26,10 +26,11 @@ from deid_assets.cli.arguments import (
 )
 from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format
-from deid_assets.cli.recording import recording
-from deid_assets.cli.redaction import Keep, Redaction, choose_finder
+from deid_assets.cli.recording import Recorder, VaultAsked, recording
+from deid_assets.cli.redaction import Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
+from deid_assets.cli.vault import KeyFileOption
 from deid_assets.core.detector import Failed
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
@@ -93,6 +94,14 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     jobs: JobsOption = 1,
     keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
     edits: Arg[Path | None, typer.Option(metavar="FILE", help="Edit maps to write, .jsonl: offsets, no text.")] = None,
+    vault: Arg[
+        str | None,
+        typer.Option(metavar="URL", help="Vault to seal the originals in: sqlite:///PATH or postgresql://…."),
+    ] = None,
+    vault_key_file: KeyFileOption = None,
+    vault_by_note: Arg[
+        bool, typer.Option("--vault-by-note", help="Let a note without patient id count as a patient of its own.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Replace PHI as a policy says.
@@ -111,16 +120,18 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     finder = choose_finder(spans, named, policy=redaction.policy)
     withheld, counted = Withheld(), {"notes": 0, "edits": 0}
 
-    def redacted(keep: Keep | None) -> Iterator[Annotated]:
+    def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
             for chunk, found in finder.over(source.chunks(withheld)):
-                yield from redaction.run(chunk, found, withheld, counted, keep=keep)
+                yield from redaction.run(chunk, found, withheld, counted, keep=recorder)
                 advance(len(chunk))
+        recorder.finish()
         if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")
 
-    with recording(redaction, edits=edits, specs=tuple(named.specs)) as keep:
-        write_notes(out, redacted(keep), format=written_as.name)
+    kept_in = None if vault is None else VaultAsked(vault, vault_key_file, vault_by_note)
+    with recording(redaction, edits=edits, specs=tuple(named.specs), vault=kept_in) as recorder:
+        write_notes(out, redacted(recorder), format=written_as.name)
     return finish(counted, withheld, out, as_json=as_json)
 
 

@@ -6,18 +6,26 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import deid_assets
 from deid_assets import plugins
-from deid_assets.cli.redaction import Keep, Redaction
+from deid_assets.cli.app import say
+from deid_assets.cli.redaction import Redaction
+from deid_assets.cli.vault import open_vault
 from deid_assets.core.detector import Failed
+from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Redacted
 from deid_assets.core.span import DisjointSpans
 from deid_assets.edits.files import write_edit_map, writing_edits
 from deid_assets.edits.maps import MadeBy, edit_map
+
+if TYPE_CHECKING:
+    from deid_assets.vault.store import Entry, Vault
+
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +46,91 @@ class EditsKept:
         write_edit_map(self.file, edit_map(note, redacted, spans, key=self.key, made_by=self.made_by))
 
 
+@dataclass(frozen=True, slots=True)
+class VaultAsked:
+    """A vault as the command line names it.
+
+    Args:
+        url: Its database.
+        key_file: Its keys; those of the environment when not given.
+        by_note: Let a note without patient id count as a patient of its own; else it is withheld.
+    """
+
+    url: str
+    key_file: Path | None
+    by_note: bool
+
+
+class VaultKept:
+    """Puts each original into a vault, some hundreds at a time."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._waiting: list[Entry] = []
+
+    def __call__(self, note: Note, redacted: Redacted) -> Failed | None:
+        from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
+
+        try:
+            self._vault.check_patient(note)
+        except PolicyError as error:
+            say(f"{error}")
+            return Failed(note.note_id, "vault", "MissingPatientId")
+        self._waiting.append(Entry(note, redacted))
+        if len(self._waiting) == _AT_ONCE:
+            self.flush()
+        return None
+
+    def flush(self) -> None:
+        """Store what waits."""
+        self._vault.store(self._waiting)
+        self._waiting.clear()
+
+
+class Recorder:
+    """What ``Redaction.run`` calls with each note: keeps all that is to be kept of it.
+
+    Args:
+        edits: Edit file, if one is written.
+        vault: Vault, if there is one; it may refuse a note, so it is asked first.
+    """
+
+    def __init__(self, edits: EditsKept | None, vault: VaultKept | None) -> None:
+        self._edits, self._vault = edits, vault
+
+    def __call__(self, note: Note, redacted: Redacted, spans: DisjointSpans) -> Failed | None:
+        refused = self._vault(note, redacted) if self._vault else None
+        if refused is None and self._edits:
+            self._edits(note, redacted, spans)
+        return refused
+
+    def finish(self) -> None:
+        """Store what waits; called before the redacted notes appear under their name."""
+        if self._vault:
+            self._vault.flush()
+
+
 @contextmanager
-def recording(redaction: Redaction, *, edits: Path | None, specs: tuple[str, ...]) -> Iterator[Keep | None]:
-    """Give what ``Redaction.run`` calls with each note, or ``None`` where nothing is kept.
+def recording(
+    redaction: Redaction, *, edits: Path | None, specs: tuple[str, ...], vault: VaultAsked | None
+) -> Iterator[Recorder]:
+    """Give what keeps more than the redacted notes, and close it.
 
     Args:
         redaction: Policy and key.
         edits: Edit file to write.
         specs: Detectors that run, as the command line names them.
+        vault: Where originals are kept.
     """
-    kept: list[Keep] = []
     with ExitStack() as stack:
+        kept_edits = kept_in = None
         if edits is not None:
             file = stack.enter_context(writing_edits(edits))
-            kept.append(EditsKept(file, redaction.key, _made_by(redaction, specs)))
-        yield _in_turn(kept) if kept else None
+            kept_edits = EditsKept(file, redaction.key, _made_by(redaction, specs))
+        if vault is not None:
+            opened, _ = stack.enter_context(open_vault(vault.url, vault.key_file, require_patient=not vault.by_note))
+            kept_in = VaultKept(opened)
+        yield Recorder(kept_edits, kept_in)
 
 
 def _made_by(redaction: Redaction, specs: tuple[str, ...]) -> MadeBy:
@@ -65,10 +143,3 @@ def versions_of(specs: tuple[str, ...]) -> dict[str, str]:
     installed = plugins.available()
     names = [spec.partition("=")[0] for spec in specs]
     return {name: installed[name].code_version for name in names if name in installed}
-
-
-def _in_turn(kept: list[Keep]) -> Keep:
-    def keep(note: Note, redacted: Redacted, spans: DisjointSpans) -> Failed | None:
-        return next((refused for each in kept if (refused := each(note, redacted, spans)) is not None), None)
-
-    return keep

@@ -1,0 +1,229 @@
+"""``deid vault`` and ``deid reidentify``: what redaction took out, for those who may see it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption
+from deid_assets.cli.outputs import check_out, finish, out_format
+from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.keys import Key
+from deid_assets.formats import Annotated as AnnotatedNote
+from deid_assets.formats import write_notes
+
+if TYPE_CHECKING:
+    from deid_assets.core.note import Note
+    from deid_assets.vault.keys import Keyring
+    from deid_assets.vault.log import Asked
+    from deid_assets.vault.store import Vault
+
+vault_app = typer.Typer(no_args_is_help=True, help="A sealed store of what redaction took out.")
+app.add_typer(vault_app, name="vault")
+
+_URL = "Database of the vault: sqlite:///PATH or postgresql://USER@HOST/NAME."
+UrlOption = Annotated[str, typer.Option("--vault", metavar="URL", help=_URL)]
+KeyFileOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Keys of the vault; DEID_VAULT_KEY when not given.")
+]
+ByOption = Annotated[str, typer.Option("--by", metavar="WHO", help="Who asks; goes into the log.")]
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why; goes into the log, sealed.")]
+
+
+@app.command()
+@guarded
+def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
+    redacted: Annotated[Path, typer.Argument(metavar="REDACTED", help="Redacted or released notes, unchanged.")],
+    *,
+    by: ByOption,
+    reason: ReasonOption,
+    out: Annotated[Path, typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only.")],
+    vault: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault.")
+    ] = False,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --tokens: where it is entered, .jsonl, added to.")
+    ] = None,
+    vault_key_file: KeyFileOption = None,
+    format_name: FormatOption = None,
+    to: ToOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Give the original notes back.
+
+    From a vault, or from encrypted values. The log has its entry before anything is given. A note that the vault
+    does not hold, or whose text was changed since, is withheld.
+    """
+    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+
+    asked = Asked(by, reason)
+    source = NoteSource(redacted, format_name, None, read_options(read or [], annotations=False))
+    written_as = out_format(out, to)
+    check_out(out, inputs=[redacted, *filter(None, [log])], is_folder=written_as.is_folder)
+    if (vault is not None) is tokens or (log is not None) is not tokens:
+        raise ConfigError("give --vault with the URL of a vault, or --tokens with --log and a file")
+    os.umask(0o077)  # what is written now holds PHI
+    withheld, counted = Withheld(), {"notes": 0}
+    with _opener(vault, vault_key_file, log, asked) as opened:
+        write_notes(out, _originals(source, opened, withheld, counted), format=written_as.name)
+    return finish(counted, withheld, out, as_json=as_json)
+
+
+@vault_app.command()
+@guarded
+def rotate(
+    *,
+    vault: UrlOption,
+    by: ByOption,
+    reason: ReasonOption,
+    vault_key_file: KeyFileOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Seal everything with the first key that is given.
+
+    DEID_VAULT_KEY holds the new key, a comma, and the old one. Afterwards the old one is not needed any more.
+    """
+    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.upkeep import rotate as rotate_all  # noqa: PLC0415
+
+    with open_vault(vault, vault_key_file) as (opened, keyring):
+        values = rotate_all(opened, keyring, Asked(by, reason))
+    if as_json:
+        print_json({"sealed_anew": values, "key": keyring.current})
+    else:
+        say(f"{values:,} values sealed anew; everything is under key {keyring.current} now")
+    return 0
+
+
+@vault_app.command()
+@guarded
+def erase(
+    *,
+    vault: UrlOption,
+    by: ByOption,
+    reason: ReasonOption,
+    patient: Annotated[str | None, typer.Option(metavar="ID", help="Patient whose originals are deleted.")] = None,
+    note: Annotated[
+        str | None, typer.Option(metavar="ID", help="Or a note without patient, which counts as one.")
+    ] = None,
+    vault_key_file: KeyFileOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Delete all that the vault holds of one patient.
+
+    What was redacted stays as it is, and can never be undone. Backups of the vault are not reached.
+    """
+    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.upkeep import erase as erase_all  # noqa: PLC0415
+
+    if (patient is None) is (note is None):
+        raise ConfigError("give either --patient with an id, or --note with that of a note without patient")
+    with open_vault(vault, vault_key_file) as (opened, _):
+        notes, edits = erase_all(opened, Asked(by, reason), patient_id=patient, note_id=note)
+    if as_json:
+        print_json({"notes": notes, "edits": edits})
+    else:
+        say(f"{notes:,} notes with {edits:,} edits deleted")
+    return 0
+
+
+@vault_app.command()
+@guarded
+def verify(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False) -> int:
+    """Open every value and follow the log; nothing is shown."""
+    from deid_assets.vault.upkeep import verify as verify_all  # noqa: PLC0415 - loads SQLAlchemy
+
+    with open_vault(vault, vault_key_file) as (opened, _):
+        counts = verify_all(opened)
+    if as_json:
+        print_json(counts)
+        return 0
+    figures = ", ".join(f"{counts[name]:,} {name}" for name in ("patients", "notes", "edits", "log rows"))
+    keys = ", ".join(f"{counts[name]:,} with {name}" for name in sorted(counts) if name.startswith("key "))
+    say(f"whole: {figures}; values sealed: {keys}")
+    return 0
+
+
+@vault_app.command("log")
+@guarded
+def show_log(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False) -> int:
+    """Show who opened or changed what, and why; checked first."""
+    with open_vault(vault, vault_key_file) as (opened, _):
+        rows = opened.log_rows()
+    if as_json:
+        print_json([{name: getattr(row, name) for name in row.__slots__} for row in rows])
+        return 0
+    cells = [[str(row.seq), row.at, row.action, row.who, row.reason, f"{len(row.subjects):,}"] for row in rows]
+    print_table(("#", "When", "What", "Who", "Why", "Of how many"), cells, numbers_from=5)
+    return 0
+
+
+@contextmanager
+def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True) -> Iterator[tuple[Vault, Keyring]]:
+    """Give a vault with its keys, closed afterwards."""
+    from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
+    from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
+
+    keyring = Keyring.load(key_file)
+    vault = Vault(url, keyring, require_patient=require_patient)
+    try:
+        yield vault, keyring
+    finally:
+        vault.close()
+
+
+class _Opener:
+    """Gives the originals of a chunk, from a vault or from the tokens in it; the log has its row first."""
+
+    def __init__(self, asked: Asked, vault: Vault | None, key: Key | None, log: Path | None) -> None:
+        self._asked, self._vault, self._key, self._log = asked, vault, key, log
+
+    def __call__(self, chunk: list[Note]) -> list[Note | Failed]:
+        if self._vault is not None:
+            from deid_assets.vault.upkeep import reidentify as open_notes  # noqa: PLC0415 - loads SQLAlchemy
+
+            found = open_notes(self._vault, chunk, self._asked)
+            pairs = zip(chunk, found, strict=True)
+            return [original or Failed(note.note_id, "reidentify", "NotInVault") for note, original in pairs]
+        from deid_assets.vault.tokens import open_all  # noqa: PLC0415 - loads SQLAlchemy
+
+        if self._key is None or self._log is None:
+            raise ConfigError("--tokens reads with DEID_KEY and writes to --log; give both")
+        return open_all(chunk, self._key, self._asked, log=self._log)
+
+
+@contextmanager
+def _opener(url: str | None, key_file: Path | None, log: Path | None, asked: Asked) -> Iterator[_Opener]:
+    from deid_assets.cli.redaction import secret_of_environment  # noqa: PLC0415 - not needed with a vault
+
+    if url is not None:
+        with open_vault(url, key_file) as (vault, _):
+            yield _Opener(asked, vault, None, None)
+        return
+    secret = secret_of_environment()
+    yield _Opener(asked, None, None if secret is None else Key(secret), log)
+
+
+def _originals(
+    source: NoteSource, opened: _Opener, withheld: Withheld, counted: dict[str, int]
+) -> Iterator[AnnotatedNote]:
+    with progress("re-identifying") as advance:
+        for chunk in source.chunks(withheld):
+            for outcome in opened(chunk):
+                if isinstance(outcome, Failed):
+                    withheld.failed(outcome)
+                    continue
+                counted["notes"] += 1
+                yield AnnotatedNote(outcome)
+            advance(len(chunk))

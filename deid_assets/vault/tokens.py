@@ -1,0 +1,81 @@
+"""Encrypted values read back with the key alone; who did so goes into a file that is only added to."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import DeidError, ProvenanceError
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.policies.encrypt import open_tokens
+from deid_assets.vault.log import FIRST, Asked
+
+
+def open_all(notes: Sequence[Note], key: Key, asked: Asked, *, log: Path) -> list[Note | Failed]:
+    """Return each note with its tokens read back, in order; ``Failed`` where one does not open.
+
+    The log has its line, with the keyed ids of the notes, before anything is given.
+
+    Raises:
+        ProvenanceError: A line of the log was altered or taken away.
+    """
+    outcomes: list[Note | Failed] = []
+    for note in notes:
+        try:
+            outcomes.append(replace(note, text=open_tokens(note.text, key, note_id=note.note_id)[0]))
+        except DeidError as error:
+            outcomes.append(Failed(note.note_id, "reidentify", type(error).__name__))
+    given = [outcome for outcome in outcomes if isinstance(outcome, Note)]
+    _enter(log, key, asked, [key.derive("opened note", note.note_id).hex()[:32] for note in given])
+    return outcomes
+
+
+def check_log(log: Path, key: Key) -> str:
+    """Return the hash of a log's last line after checking that each follows from the one before it.
+
+    Raises:
+        ProvenanceError: A line was altered, or one before the last taken away. The last lines may be missing: keep
+            the hash of the last elsewhere to see that.
+    """
+    previous = FIRST
+    lines = log.read_bytes().splitlines() if log.exists() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            digest, genuine = row.pop("hash"), row["previous"] == previous
+        except (ValueError, KeyError, TypeError, AttributeError):
+            digest, genuine, row = "", False, {}
+        if not genuine or not hmac.compare_digest(str(digest), _hash(row, key)):
+            raise ProvenanceError(
+                f"{log}:{number}: altered, or lines before it are missing; compare with a backup, or name a new log"
+            )
+        previous = str(digest)
+    return previous
+
+
+def _enter(log: Path, key: Key, asked: Asked, subjects: Sequence[str]) -> None:
+    row = {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "action": "reidentify",
+        "who": asked.who,
+        "reason": asked.reason,
+        "subjects": list(subjects),
+        "previous": check_log(log, key),
+    }
+    line = json.dumps({**row, "hash": _hash(row, key)}, ensure_ascii=False) + "\n"
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _hash(row: Mapping[str, object], key: Key) -> str:
+    return key.derive("token log", json.dumps(row, sort_keys=True)).hex()
