@@ -1,0 +1,128 @@
+"""Surrogates that are no real value: of the same note always, of the batch where its values are given.
+
+A surrogate is the first of a row of draws that is nobody's. The row follows from the key, the patient and the value
+alone, and what a draw is compared with is a set, so neither the order of the notes nor the number of workers changes
+the result. Nearly always the first draw is taken: a batch of a million numbers of ten digits meets one draw in ten
+thousand. Then, and only then, a batch that holds the real value writes another surrogate than one that does not.
+Never writing a real value comes first; whoever needs the same surrogate over all batches as well gives every run the
+digests of the whole corpus, ``merged`` from those of its batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable
+from typing import Self
+
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Context
+from deid_assets.core.span import SpanSet
+from deid_assets.policies.drawing import ATTEMPTS, fold
+
+DIGEST_BYTES = 8
+"""Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
+
+IDENTIFIERS = frozenset(
+    (
+        Phi.NATIONAL_ID,
+        Phi.MRN,
+        Phi.HEALTH_PLAN,
+        Phi.ACCOUNT,
+        Phi.LICENSE,
+        Phi.VEHICLE,
+        Phi.DEVICE,
+        Phi.BIOMETRIC,
+        Phi.ID,
+        Phi.PHONE,
+        Phi.FAX,
+    )
+)
+"""Categories whose values are looked for among all others', whatever the category: an account may be a record."""
+
+
+_OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
+
+
+class Originals(Container[str]):
+    """Keyed digests of real values; holds no text, and eight bytes per value.
+
+    Args:
+        key: The key of the surrogates; digests under another key are of no use.
+        digests: Sorted, each once.
+    """
+
+    __slots__ = ("_digests", "_secret")
+
+    def __init__(self, key: Key, digests: array[int] | None = None) -> None:
+        self._secret = key.derive("originals")
+        self._digests = array("Q") if digests is None else digests
+
+    @classmethod
+    def of(cls, key: Key, batch: Iterable[tuple[Note, SpanSet]], *, labels: frozenset[Phi] = IDENTIFIERS) -> Self:
+        """Return the digests of the values of a batch, read once and note by note."""
+        empty = cls(key)
+        found = {
+            empty._digest(note.text[span.start : span.end])
+            for note, spans in batch
+            for span in spans
+            if span.label in labels
+        }
+        return cls(key, array("Q", sorted(found)))
+
+    @classmethod
+    def merged(cls, key: Key, parts: Iterable[Self]) -> Self:
+        """Return the digests of several batches under one key."""
+        return cls(key, array("Q", sorted(set().union(*(part._digests for part in parts)))))  # noqa: SLF001 - of its own class
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return False
+        digest = self._digest(value)
+        place = bisect_left(self._digests, digest)
+        return place < len(self._digests) and self._digests[place] == digest
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def __repr__(self) -> str:
+        return f"Originals({len(self)} values)"
+
+    def _digest(self, value: str) -> int:
+        made = hashlib.blake2b(normal(value).encode(), digest_size=DIGEST_BYTES, key=self._secret)
+        return int.from_bytes(made.digest())
+
+
+def normal(value: str) -> str:
+    """Return the value for comparison: its letters and digits, folded, without separators."""
+    return "".join(char for char in fold(value) if char.isalnum())
+
+
+def is_taken(value: str, context: Context) -> bool:
+    """Whether a value is one of the note's own identifiers, or of the originals that the context has."""
+    own = context.numbers
+    if _OWN not in own and context.spans is not None:
+        text = context.note.text
+        own |= {(_OWN, normal(text[span.start : span.end])): 1 for span in context.spans if span.label in IDENTIFIERS}
+        own[_OWN] = 1
+    return (_OWN, normal(value)) in own or value in context.originals
+
+
+def first_free(draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0) -> str | None:
+    """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after eight.
+
+    Args:
+        draw: Gives the surrogate of one attempt; ``None`` where it has none.
+        original: What is replaced; never returned, whatever its separators.
+        context: Of the note.
+        attempt: Where to begin.
+    """
+    own = normal(original)
+    for number in range(attempt, attempt + ATTEMPTS):
+        drawn = draw(number)
+        if drawn is not None and normal(drawn) != own and not is_taken(drawn, context):
+            return drawn
+    return None
