@@ -65,13 +65,14 @@ ONLY_FOR: Mapping[str, Phi] = {
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "width": ("blackout",),
-    "oldest_year": ("year_only", "generalize"),
+    "oldest_year": ("year_only", "generalize", "shift"),
     "hex_digits": ("hash",),
     "age_width": ("generalize",),
     "date": ("generalize",),
     "max_days": ("shift",),
     "min_days": ("shift",),
     "whole_weeks": ("shift",),
+    "keep_season": ("shift",),
     "require_patient": ("shift", "hash", "encrypt"),
 }
 
@@ -90,6 +91,7 @@ class Action(BaseModel):
     max_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: largest offset")
     min_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: smallest offset")
     whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
+    keep_season: bool | None = Field(default=None, strict=True, description="shift: by whole years, so seasons stay")
     require_patient: bool | None = Field(default=None, strict=True, description="refuse notes without patient id")
 
     @model_validator(mode="before")
@@ -110,8 +112,10 @@ class Action(BaseModel):
         if self.max_days is None:
             raise ValueError("shift needs max_days, the largest offset; max_days = 364 moves by up to a year")
         if not Shift(**self._given()).offsets():
+            unit = "day" if self.whole_weeks is False else "whole week"
+            near = ", near a whole year," if self.keep_season else ""
             raise ValueError(
-                f"shift has no {'day' if self.whole_weeks is False else 'whole week'} from "
+                f"shift has no {unit}{near} from "
                 f"min_days = {self.min_days or 1} to max_days = {self.max_days}; widen the range"
             )
 
