@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deid_assets import __version__
@@ -104,20 +105,23 @@ def _entry(
     profile: Profile,
 ) -> Entry:
     name = run.contestant.name
-    blind = blind_labels(run.labels, profile=profile, scope=gold.scope if gold else None)
     if run.fault:
         return Entry(name, fault=run.fault)
     failed = sum(isinstance(outcome, Failed) for outcome in answers.get(name, {}).values())
-    if scored is None:
-        return Entry(name, run.version, failed=failed, blind=blind, expense=_expense(run.cost))
-    evaluation = scored.evaluations[name]
-    found = reach(evaluation, run.labels, profile=profile)
-    return Entry(
+    entry = Entry(
         name,
         run.version,
         failed=failed,
-        blind=blind,
+        blind=blind_labels(run.labels, profile=profile),
         expense=_expense(run.cost),
+    )
+    if scored is None or gold is None:
+        return entry
+    evaluation = scored.evaluations[name]
+    found = reach(evaluation, run.labels, profile=profile, occurring=gold.occurring)
+    return replace(
+        entry,
+        blind=found.blind,
         evaluation=evaluation,
         within=estimate(found.hidden.tp, found.hidden.gold),
         within_share=found.share,

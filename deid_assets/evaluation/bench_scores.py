@@ -39,6 +39,11 @@ class Gold:
     scope: frozenset[Phi] | None = None
     patients: Mapping[str, str] | None = None
 
+    @property
+    def occurring(self) -> frozenset[Phi]:
+        """Categories of its spans."""
+        return frozenset(span.label for spans in self.spans.values() for span in spans)
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -117,9 +122,23 @@ class Reach:
     hidden: Counts
 
 
-def reach(evaluation: Evaluation, labels: frozenset[Phi], *, profile: Profile) -> Reach:
-    """Return what of the gold a detector could find by design, and how it did there."""
-    seen = {profile.label_of(label) for label in labels}
+GENERIC = frozenset({Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION, Phi.ID})
+"""Categories that stand for finer ones too: a detector of places may call a town ``LOCATION``."""
+
+
+def reach(
+    evaluation: Evaluation, labels: frozenset[Phi], *, profile: Profile, occurring: frozenset[Phi] | None = None
+) -> Reach:
+    """Return what of the gold a detector could find by design, and how it did there.
+
+    Args:
+        evaluation: Its counts.
+        labels: What it declares.
+        profile: That the counts were made under. One whose labels are wide flatters: where towns and postcodes are
+            one label, a detector of postcodes counts as one that can find it.
+        occurring: Categories that occur in the gold; a category that does not makes nothing reachable.
+    """
+    seen = _seen(labels, profile, occurring)
     gold_of = {label: evaluation.counts(label, Scheme.HIDDEN) for label in evaluation.labels}
     within = sum((counts for label, counts in gold_of.items() if label in seen), Counts())
     total = sum(counts.gold for counts in gold_of.values())
@@ -127,16 +146,19 @@ def reach(evaluation: Evaluation, labels: frozenset[Phi], *, profile: Profile) -
     return Reach(tuple(sorted(shown - seen)), within.gold, within.gold / total if total else None, within)
 
 
-def blind_labels(labels: frozenset[Phi], *, profile: Profile, scope: frozenset[Phi] | None = None) -> tuple[str, ...]:
+def blind_labels(labels: frozenset[Phi], *, profile: Profile) -> tuple[str, ...]:
     """Return the profile's labels that a detector cannot find by design, sorted.
 
     Args:
         labels: What it declares.
         profile: Whose labels.
-        scope: Look at the labels of these categories only.
     """
-    wanted = {label for category, label in profile.labels.items() if scope is None or category in scope}
-    return tuple(sorted(wanted - {profile.label_of(label) for label in labels}))
+    return tuple(sorted(set(profile.labels.values()) - _seen(labels, profile, None)))
+
+
+def _seen(labels: frozenset[Phi], profile: Profile, occurring: frozenset[Phi] | None) -> set[str]:
+    counted = labels if occurring is None else labels & (occurring | GENERIC)
+    return {label for category in counted if (label := profile.label_of(category)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
