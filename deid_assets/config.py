@@ -61,6 +61,20 @@ class Gates(_Frozen):
     regression_tolerance: Share = 0.01
 
 
+class VaultSettings(_Frozen):
+    """Where originals are sealed, so that they can be given back; nowhere unless ``url`` is set.
+
+    Args:
+        url: SQLAlchemy URL of a database of its own, SQLite or PostgreSQL.
+        key_file: File with the vault's keys; the environment's ``DEID_VAULT_KEY`` where not given.
+        require_patient: Refuse notes without patient id; else such a note counts as a patient of its own.
+    """
+
+    url: str = ""
+    key_file: Path | None = None
+    require_patient: bool = True
+
+
 class Settings(_Frozen):
     """How this installation de-identifies.
 
@@ -77,6 +91,7 @@ class Settings(_Frozen):
             some of it is left is withheld.
         detectors: Keyword options per detector.
         gates: Limits of the data-quality checks.
+        vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
@@ -94,6 +109,7 @@ class Settings(_Frozen):
     redact_gold: bool = True
     detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
     gates: Gates = Gates()
+    vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")
     database_url: str = ""
@@ -226,6 +242,8 @@ def _check_names(path: Path | None, settings: Settings) -> None:
             )
     if settings.resolve not in POLICIES:
         raise ConfigError(f"{where}: resolve {settings.resolve!r}; choose one of {', '.join(POLICIES)}")
+    if settings.vault.url and settings.vault.url == settings.sql_url:
+        raise ConfigError(f"{where}: vault.url is the database of the catalogue; give the vault one of its own")
     if settings.release_policy not in settings.policies:
         raise ConfigError(f"{where}: release_policy {settings.release_policy!r} is not in policies; add it there")
 
