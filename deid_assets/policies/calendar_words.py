@@ -257,7 +257,7 @@ WORDS: Mapping[str, CalendarWords] = {
             listed("talven kevään kesän syksyn"),
             listed("talvesta keväästä kesästä syksystä"),
         ),
-        fillers=listed("vuonna vuoden vuodesta vuosi alkaen kuun alussa lopussa puolivälissä alku loppu noin pvm"),
+        fillers=listed("vuonna vuoden vuodesta vuodelta vuoteen vuosi vuosina vuosien päivä päivänä päivää alkaen kuun alussa lopussa puolivälissä alku loppu noin pvm"),
         until=listed("ja asti saakka sekä"),
         ordinals=(),
         quarter=("q", "neljännes", "vuosineljännes", "kvartaali"),

@@ -21,8 +21,10 @@ _SOURCES = (
     r"(?P<e>S)",
     r"(?P<a>D) ?(?P<x>[-/.]) ?(?P<b>D) ?(?P=x) ?'?(?P<y>[YD])",
     r"(?P<a>D) ?[/.] ?(?P<b>D)\.? (?P<y>Y)",
-    rf"(?P<d>D){_ENDING}\.?{_JOIN}(?P<m>[Mm])\.?{_YEAR}",
-    rf"(?P<m>[Mm])\.? ?(?:o ?)*(?P<d>D){_ENDING}(?:[ ,]+(?:o ?)*'?(?P<y>[YD]))?",
+    r"(?P<a>D) (?P<b>D) (?P<y>Y)",
+    r"(?P<y>Y) (?P<m>D) (?P<d>D)",
+    rf"(?P<d>[Dw]){_ENDING}\.?{_JOIN}(?P<m>[Mm])\.?{_YEAR}",
+    rf"(?P<m>[Mm])\.? ?(?:o ?)*(?P<d>[Dw]){_ENDING}(?:[ ,]+(?:o ?)*'?(?P<y>[YD]))?",
     rf"(?P<m>[Mm])[-/.](?P<d>D){_ENDING}[-/.,] ?'?(?P<y>[YD])",
     rf"(?P<y>Y)[ ,./-]*(?P<m>[Mm])\.?(?:[ ./-]*(?P<d>D){_ENDING})?",
     rf"(?P<m>[Mm])\.?(?:{_JOIN}(?P<y>Y))?",
@@ -46,8 +48,8 @@ _SWEDISH = (
 )
 _DAY_AFTER_WORD = re.compile(r"(?:[Wm]\.?,? ?)?(?:[ot]['.-]? ?)+(?P<d>D)\.?")
 _WEEKDAY = re.compile(r"(?:[ot] ?)*[Wm]\.?")
-_DAY = re.compile(_BEFORE + rf"(?P<d>D){_ENDING}\.?")
-_DAY_AND_YEAR = re.compile(rf"(?P<d>D){_ENDING}(?:[ ,]+(?:o ?)*'?(?P<y>[YD]))?" + _AFTER)
+_DAY = re.compile(_BEFORE + rf"(?P<d>[Dw]){_ENDING}\.?")
+_DAY_AND_YEAR = re.compile(rf"(?P<d>[Dw]){_ENDING}(?:[ ,]+(?:o ?)*'?(?P<y>[YD]))?" + _AFTER)
 _SHORT_YEAR = re.compile(r"'?(?P<y>D)")
 _BETWEEN = re.compile(r" ?~ ?| - | t | ?[-/] ?|\.?[-~]|~")
 

@@ -130,8 +130,8 @@ def full_year(digits: str) -> int:
 
 def _filled(part: Part, text: str) -> Written | None:
     """Return the date with the numbers of the text, which may be no date; ``None`` for an unlikely year."""
-    year = day = quarter = None
-    month = part.month
+    year = quarter = None
+    month, day = part.month, part.day
     for name, start, end in part.spots:
         digits = text[start:end]
         if name == "y":

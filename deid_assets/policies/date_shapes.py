@@ -34,6 +34,7 @@ class Part:
     Args:
         spots: Name (y, m, d or q), start and end of each number in the text.
         month: Of a month's name, or ``None``.
+        day: Of a day in words, or ``None``.
         weekday: 0 (Monday) to 6, or ``None``.
         season: 0 (winter) to 3, or ``None``; of a holiday, the season it stands for.
         is_holiday: Whether the season stands for a holiday.
@@ -44,6 +45,7 @@ class Part:
 
     spots: tuple[tuple[str, int, int], ...]
     month: int | None
+    day: int | None
     weekday: int | None
     season: int | None
     is_holiday: bool
@@ -152,12 +154,14 @@ class _Reader:
     def _part(self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range) -> Part:
         words = self._tokens.words
         month = words.get(order.get("m", -1))
+        day = words.get(order.get("d", -1))
         weekday = words.get(order.get("w", -1))
         season = words.get(order.get("z", order.get("h", -1)))
         pieces = pieces_of(self._tokens, order, self._lang, places)
         return Part(
             spots=spots,
             month=None if month is None else month.number,
+            day=None if day is None else day.number,
             weekday=None if weekday is None else (weekday.weekday or weekday).number,
             season=None if season is None else season.number,
             is_holiday="h" in order,

@@ -8,6 +8,7 @@ S     six digits                               Q     a quarter's word: "Q", "Qua
 M     a month's name                           Z     a season
 W     a weekday's name                         H     a holiday
 m     a month's or a weekday's: "mar"          ~     a dash that is no hyphen
+w     a day of the month in words: "third"
 ===== ======================================== ===== =================================
 
 A blank run is one space, and the marks ``. , / - : ' ( )`` and the degree sign stand for themselves.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from deid_assets.policies.calendar_words import WORDS, CalendarWords
+from deid_assets.policies.day_words import DAY_WORDS
 from deid_assets.policies.drawing import cased_like, fold
 
 _MARKS = {mark: mark for mark in ".,/-:'()\u00b0"} | {
@@ -33,6 +35,9 @@ _MARKS = {mark: mark for mark in ".,/-:'()\u00b0"} | {
     "\u2014": "~",
     "\u2212": "-",
     "_": "-",
+    "|": "/",
+    "`": "'",
+    "\u00b4": "'",
 }
 _LETTER = "[^\\W\\d_][\u0300-\u036f]*"
 _TOKEN = rf"[0-9]+|(?:{_LETTER})+|\s+|."
@@ -45,8 +50,8 @@ class Word:
 
     Args:
         kind: Its character, as above.
-        number: Month from 1, weekday from 0 (Monday), season from 0 (winter); -1 for other words.
-        names: The row it belongs to, by number; a month's row begins with an empty name.
+        number: Day and month from 1, weekday from 0 (Monday), season from 0 (winter); -1 for other words.
+        names: The row it belongs to, by number; a day's and a month's row begins with an empty name.
         weekday: For ``m``, the weekday it may be, with its row.
     """
 
@@ -133,6 +138,8 @@ def lexicon_of(lang: str) -> Lexicon:
         _add(words, "W", row)
     for name, weekday in calendar.other_weekdays.items():
         _put(words, name, Word("W", weekday, calendar.weekdays if len(name) > 4 else calendar.short_weekdays))
+    for row in DAY_WORDS[lang]:
+        _add(words, "w", ("", *row))
     for row in (calendar.seasons, *calendar.season_forms):
         _add(words, "Z", row)
     for name, season in calendar.holidays.items():

@@ -77,7 +77,7 @@ def _parts(tokens: Tokens, roles: Roles, lang: str) -> dict[int, Sequence[Piece]
         elif name == "y":
             parts[place] = [(YEAR, _years(len(token)))]
         elif name == "d":
-            parts[place] = [(DAY, rows["d"])]
+            parts[place] = [(DAY, row_like(tokens.words[place], token) if place in tokens.words else rows["d"])]
             parts |= _ordinal(tokens, place, lang, DAY)
         elif name == "m":
             parts |= _month(tokens, place, lang) if place in tokens.words else {place: [(MONTH, rows["m"])]}
