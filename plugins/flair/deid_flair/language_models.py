@@ -15,6 +15,7 @@ from flair.models import LanguageModel
 from flair.trainers.language_model_trainer import LanguageModelTrainer, TextCorpus
 
 from deid_assets.core.errors import PluginError, TrainingError
+from deid_flair import pickles
 from deid_flair.quiet import seed_all
 from deid_flair.settings import CharacterModel
 from deid_flair.store import read_tensors, write_tensors
@@ -232,8 +233,7 @@ def load_flair(file: Path, *, trust: bool) -> LanguageModel:
         PluginError: The file holds more than that and is not trusted, or it is no language model.
     """
     try:
-        with torch.serialization.safe_globals([Dictionary, defaultdict, int]):
-            found = torch.load(file, map_location="cpu", weights_only=not trust)
+        found = pickles.load(file, trust=trust)
         model = LanguageModel(
             found["dictionary"],
             found["is_forward_lm"],
