@@ -20,6 +20,7 @@ from deid_assets.defs.records import record_run
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
 from deid_resources.corpus import Corpus, CorpusResource
+from deid_resources.vault import VaultResource
 
 LANDING = "landing"
 """The one dependency that is no asset of ours, and so has no receipt."""
@@ -57,7 +58,7 @@ class Draft:
     publish: Callable[[Receipt], None] | None = None
 
 
-Make = Callable[[str, Corpus], Draft]
+Make = Callable[..., Draft]
 """The body of an asset: batch id and opened installation to what was made."""
 
 
@@ -78,6 +79,7 @@ class Plan:
         automatic: Made by itself when its inputs change, once the automation sensor is switched on.
         tags: More tags.
         metadata: More definition metadata.
+        uses_vault: Its body takes the opened vault, or ``None``, as the keyword ``vault``.
     """
 
     key: str
@@ -92,6 +94,7 @@ class Plan:
     automatic: bool = True
     tags: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    uses_vault: bool = False
 
 
 def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
@@ -99,7 +102,7 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
     partitions = batches if plan.partitioned else None
     asset_key = dg.AssetKey(plan.key.split("/"))
 
-    @dg.asset(
+    define = dg.asset(
         key=asset_key,
         deps=[dg.AssetKey(dep.split("/")) for dep in plan.deps],
         partitions_def=partitions,
@@ -124,16 +127,31 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
         tags=dict(plan.tags),
         metadata={"dagster/column_schema": column_schema(plan.schema), **plan.metadata},
     )
+    if plan.uses_vault:
+
+        @define
+        def with_vault(
+            context: dg.AssetExecutionContext, corpus: CorpusResource, vault: VaultResource
+        ) -> Iterator[Any]:
+            yield from _guarded(lambda *of: make(*of, vault=vault.open()), plan, context, corpus)
+
+        return with_vault
+
+    @define
     def asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
-        batch = context.partition_key if plan.partitioned else ALL
-        try:
-            yield from _audited(make, plan, batch, corpus.open(), run_id=context.run.run_id)
-        except dg.Failure:
-            raise
-        except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
-            raise dg.Failure(description=safe_message(error, plan.key, batch), allow_retries=False) from None
+        yield from _guarded(make, plan, context, corpus)
 
     return asset
+
+
+def _guarded(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
+    batch = context.partition_key if plan.partitioned else ALL
+    try:
+        yield from _audited(make, plan, batch, corpus.open(), run_id=context.run.run_id)
+    except dg.Failure:
+        raise
+    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+        raise dg.Failure(description=safe_message(error, plan.key, batch), allow_retries=False) from None
 
 
 def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> Iterator[Any]:

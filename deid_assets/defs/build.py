@@ -11,13 +11,14 @@ import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
-from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring
+from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring, vaulting
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.store import frames
 from deid_resources.corpus import CorpusResource
+from deid_resources.vault import VaultResource
 
 VERSION = deid_assets.__version__
 
@@ -50,7 +51,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     upstream = [
         *intake(settings),
         *redaction_start(settings, policies),
-        *(redacted_notes(settings, policy) for policy in policies),
+        *(vaulting.redacted_notes(settings, policy) for policy in policies),
         quarantine(released),
         *(asset for name in usable for asset in detector_family(settings, plugins[name])),
     ]
@@ -66,7 +67,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
         jobs=jobs(usable),
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
         schedules=[nightly_schedule],
-        resources={"corpus": CorpusResource()},
+        resources={"corpus": CorpusResource(), "vault": VaultResource()},
         executor=dg.in_process_executor,
     )
 
@@ -116,26 +117,6 @@ def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinit
             ),
         ),
     ]
-
-
-def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
-    """Return the asset of one redaction policy."""
-    role = "released" if policy.name == settings.release_policy else "not released"
-    return audited_asset(
-        partial(redaction.make_redacted_notes, policy=policy),
-        Plan(
-            key=f"redacted_notes/{policy.name}",
-            checks=redaction.CHECKS,
-            deps=[ingest.RAW_NOTES, ingest.GOLD, merging.MERGED],
-            code_version=f"{VERSION}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}",
-            group="redaction",
-            description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
-            kinds={"parquet", "restricted"},
-            schema=redaction.NOTES,
-            tags={"deid/policy": policy.name},
-            metadata={"policy_digest": policy.digest},
-        ),
-    )
 
 
 def intake(settings: Settings) -> list[dg.AssetsDefinition]:

@@ -1,0 +1,87 @@
+"""redacted_notes/<release policy> with a vault: what is taken out is sealed before anything is stored."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pyarrow as pa
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.defs import ingest, merging, redaction
+from deid_assets.defs.audit import Draft, Plan, audited_asset
+from deid_assets.defs.detection import read_notes_of
+from deid_assets.defs.redaction import make_redacted_notes
+from deid_assets.defs.release import pseudonym
+from deid_assets.policies import load_policy
+from deid_resources.corpus import Corpus
+
+if TYPE_CHECKING:
+    from deid_assets.vault.store import Entry, Vault
+
+_AT_ONCE = 500
+
+
+def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
+    """Return the asset of one redaction policy; that of the released one uses the vault."""
+    is_released = policy.name == load_policy(settings.release_policy).name
+    role = "released" if is_released else "not released"
+    make = make_vaulted_notes if is_released else make_redacted_notes
+    vaulted = "+vault" if is_released and settings.vault.url else ""
+    return audited_asset(
+        partial(make, policy=policy),
+        Plan(
+            key=f"redacted_notes/{policy.name}",
+            checks=redaction.CHECKS,
+            deps=[ingest.RAW_NOTES, ingest.GOLD, merging.MERGED],
+            code_version=f"{deid_assets.__version__}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}{vaulted}",
+            uses_vault=is_released,
+            group="redaction",
+            description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
+            kinds={"parquet", "restricted"},
+            schema=redaction.NOTES,
+            tags={"deid/policy": policy.name},
+            metadata={"policy_digest": policy.digest},
+        ),
+    )
+
+
+def make_vaulted_notes(batch: str, corpus: Corpus, *, policy: Policy, vault: "Vault | None") -> Draft:
+    """Redact a batch, and put the originals into the vault where there is one.
+
+    Nothing goes into the vault unless every blocking check passed, and nothing is stored unless all is in the vault.
+
+    Raises:
+        PolicyError: A note has no patient id, and the vault requires one.
+    """
+    draft = make_redacted_notes(batch, corpus, policy=policy)
+    if vault is None or any(verdict.blocking and not verdict.passed for verdict in draft.verdicts):
+        return draft
+    entries = vault_entries(read_notes_of(batch, corpus), draft.tables["notes"], draft.tables["edits"], corpus)
+    for entry in entries:
+        vault.check_patient(entry.note)
+    sealed = sum(vault.store(entries[at : at + _AT_ONCE]) for at in range(0, len(entries), _AT_ONCE))
+    return replace(draft, counts={**draft.counts, "sealed_edits": sealed})
+
+
+def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, corpus: Corpus) -> "list[Entry]":
+    """Return what the vault is to hold of a redacted batch; released ids are derived from the key, so known already."""
+    from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
+
+    by_id = {note.note_id: note for note in originals}
+    found: dict[str, list[Edit]] = {}
+    for row in edits.to_pylist():
+        label = Phi(row.pop("label"))
+        found.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
+    return [
+        Entry(
+            by_id[note_id],
+            Redacted(note_id, text, tuple(found.get(note_id, ()))),
+            (str(pseudonym(corpus, "note", note_id)),),
+        )
+        for note_id, text in zip(notes.column("note_id").to_pylist(), notes.column("text").to_pylist(), strict=True)
+    ]
