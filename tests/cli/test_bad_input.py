@@ -1,5 +1,6 @@
 """Bad input ends with code 2, one clear line, nothing written, and no word of a note."""
 
+import json
 import os
 from pathlib import Path
 
@@ -81,6 +82,36 @@ CASES = {
     "a report in place of a file": (changed(EVALUATE, "--out", "notes.doc"), "--out notes.doc is no folder"),
     "two ways to print": (changed(EVALUATE, "--json", "--markdown"), "give --json or --markdown, not both"),
     "predictions for another text": (changed(EVALUATE, gold="other.jsonl"), "spans.jsonl: note 'a': gold has digest"),
+    "gold without a span": (changed(EVALUATE, gold="clean.jsonl"), "clean.jsonl: the gold holds no span under profile"),
+    "predictions that come twice": (changed(EVALUATE, spans="doubled.jsonl"), "note 'a' has spans on an earlier line"),
+    "a score that is no number": (changed(EVALUATE, spans="nan.jsonl"), "nan.jsonl:1:"),
+    "predictions for a note without gold": (
+        changed(EVALUATE, spans="strange.jsonl"),
+        "the first is 'zz'; score against",
+    ),
+    "a report in a folder open to all": (
+        changed(EVALUATE, "--restricted", "--out", "txt"),
+        "--out txt is open to others (mode",
+    ),
+    "text without a report": (changed(EVALUATE, "--restricted"), "--restricted is for the report; say where"),
+    "causes that are none": (changed(EVALUATE, "--out", "r", "--causes", "notes.doc"), "not a file of causes"),
+    "one annotator": (("agreement", "gold.jsonl"), "agreement is between two or more"),
+    "annotators without the text": (
+        ("adjudicate", "spans.jsonl=a", "nan.jsonl=b", "--out", "g.jsonl"),
+        "nan.jsonl:1:",
+    ),
+    "one system to audit with": (
+        ("audit-gold", "--gold", "gold.jsonl", "--pred", "spans.jsonl"),
+        "gold is doubted where systems agree; give at least two",
+    ),
+    "a list of no format": (
+        ("audit-gold", "--gold", "gold.jsonl", "--pred", "spans.jsonl", "--agreeing", "1", "--out", "l.txt"),
+        "a list ends in .jsonl or .csv",
+    ),
+    "a correction of other notes": (
+        ("corrections", "gold.jsonl", "twice.jsonl"),
+        "2 notes are in one of the two golds alone, the first is 'b'",
+    ),
     "a language without a grammar": (changed(MAKE, "--lang", "tlh"), "tlh"),
     "a corpus that plain text cannot hold": (changed(MAKE, "--to", "txt", **{"made.jsonl": "made"}), "holds no spans"),
 }
@@ -92,7 +123,14 @@ def folder(deid, write, notes, three):
     deid(*changed(DETECT, out="spans.jsonl"))
     spans = [{"start": 0, "end": 12, "label": "NAME"}]
     write("gold.jsonl", {**three[0], "spans": spans}, {**three[1], "spans": []}, {**three[2], "spans": []})
-    write("other.jsonl", {**three[0], "text": three[0]["text"] + "!", "spans": spans})
+    write("other.jsonl", *({**record, "text": record["text"] + "!", "spans": spans[:1]} for record in three))
+    write("clean.jsonl", *({**record, "spans": []} for record in three))
+    write("twice.jsonl", *({**three[0], "spans": spans} for _ in range(2)))
+    found = [json.loads(line) for line in Path("spans.jsonl").read_text().splitlines()]
+    write("doubled.jsonl", found[0], *found)
+    found[0]["spans"][0]["score"] = float("nan")
+    write("nan.jsonl", *found)
+    write("strange.jsonl", *found[1:], {**found[0], "id": "zz", "spans": []}, {**found[0], "spans": []})
     write("broken.jsonl", {"id": "a", "note": "Quillfeather"}, {"id": "b", "note": "Zyxwick"})
     Path("notes.doc").write_text("Quillfeather")
     Path("empty.jsonl").touch()

@@ -1,9 +1,12 @@
 """``deid evaluate``: figures worked out by hand, detectors side by side, and a report without note text."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
+
+CANARIES = ("Quillfeather", "Zyxwick", "rheumatoid", "1999-12-31")
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def test_every_ratio_has_an_interval_and_a_second_detector_its_difference(deid, 
     assert 0 < second["difference"]["strict"]["recall"]["p"] <= 1
     assert "Difference to xnames" in deid("evaluate", *options[:-2]).out
     assert "Difference to xnames" in deid("evaluate", *options[:-2], "--markdown").out
-    assert "Differences, paired on the same notes" in Path("report/report.html").read_text()
+    assert "Differences to xnames, paired on the same notes" in Path("report/report.html").read_text()
 
 
 def test_markdown_of_one_detector_has_its_intervals(deid, gold, pred):
@@ -104,9 +107,15 @@ def test_the_report_and_the_scores_are_kept_and_hold_no_text(deid, gold, pred):
     )
     page = Path("report/report.html").read_text()
 
-    assert json.loads(Path("report/scores.json").read_text())["detectors"] == ran.json["detectors"]
+    stored = Path("report/report.json").read_text()
+    report = json.loads(stored)
+
+    assert (report["schema"], report["version"], report["restricted"]) == ("deid-assets/evaluation-report", 1, False)
+    for name, found in ran.json["detectors"].items():
+        assert report["results"][name]["counts"] == found["counts"]
+        assert report["results"][name]["averages"]["micro"] == found["micro"]["strict"]
     assert "xnames" in page
-    assert not any(word in page for word in ("Quillfeather", "Zyxwick", "rheumatoid"))
+    assert [word for word in (*CANARIES, '"p7"') if word in page + stored] == []
 
 
 def test_nothing_is_written_without_a_folder_to_write_to(deid, gold, pred):
@@ -200,3 +209,116 @@ def test_gold_without_predictions_is_refused_by_file_and_note(deid, gold, pred):
     assert ran.code == 2
     assert ran.err.startswith("error: pred.jsonl: 1 of 3 gold notes have no predictions, the first is 'c'")
     assert not Path("report").exists()
+
+
+def test_a_restricted_report_shows_text_and_only_its_owner_may_read_it(deid, gold, pred):
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--source", "xdates", "--out", "secret", "--restricted")
+    ran = deid(*options)
+
+    assert ran.code == 0
+    assert "with note text: for you alone" in ran.err
+    assert "Quillfeather" in Path("secret/report.html").read_text()
+    assert [path.stat().st_mode & 0o777 for path in (Path("secret"), *sorted(Path("secret").iterdir()))] == [
+        0o700,
+        0o600,
+        0o600,
+    ]
+    Path("secret").chmod(0o750)
+    ran = deid(*options)
+    assert ran.code == 2
+    assert "is open to others (mode 750)" in ran.err
+
+
+def test_subgroups_are_by_language_and_by_the_keys_asked_for(deid, gold, pred):
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames", "--out", "report")
+    deid(*options, "--group-by", "ward")
+    groups = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["groups"]["keys"]
+
+    assert {key: {group["name"]: group["notes"] for group in of_key} for key, of_key in groups.items()} == {
+        "lang": {"en": 3},
+        "ward": {"3": 1, "unknown": 2},
+    }
+    ran = deid(*options, "--group-by", "surgeon")
+    assert (ran.code, "no note has 'surgeon' in its meta; the keys are ward, and lang" in ran.err) == (2, True)
+
+
+def test_a_file_goes_by_the_name_it_is_given(deid, gold, pred):
+    ran = deid("evaluate", "--gold", gold, "--pred", f"{pred}=release 1", "--pred", f"{pred}=release 2", "--json")
+
+    assert list(ran.json["detectors"]) == ["release 1", "release 2"]
+    same = ran.json["detectors"]["release 2"]["difference"]["strict"]["f1"]
+    assert (same["value"], same["p"]) == (0, 1)
+
+
+def test_the_report_says_how_it_was_made(deid, gold, pred):
+    deid("evaluate", "--gold", gold, "--pred", f"{pred}=a b", "--out", "report", "--group-by", "ward")
+    report = json.loads(Path("report/report.json").read_text())
+
+    assert report["commands"] == [
+        "deid evaluate --gold gold.jsonl --pred 'pred.jsonl=a b' --out report --group-by ward"
+    ]
+    assert [(row["name"], row["role"]) for row in report["inputs"]] == [
+        ("gold.jsonl", "gold"),
+        ("pred.jsonl", "predictions"),
+    ]
+    assert report["inputs"][0]["sha256"] == hashlib.sha256(Path(gold).read_bytes()).hexdigest()
+
+
+def test_predictions_for_other_notes_are_refused_or_counted_where_gold_is_a_sample(deid, gold, pred):
+    lines = Path(gold).read_text().splitlines(keepends=True)
+    Path("part.jsonl").write_text("".join(lines[:1]))
+    options = ("evaluate", "--gold", "part.jsonl", "--pred", pred, "--source", "xnames", "--out", "report")
+    ran = deid(*options)
+
+    assert ran.code == 2
+    assert "2 of 3 notes with predictions are not in the gold, the first is 'b'" in ran.err
+    assert deid(*options, "--sample").code == 0
+    residual = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["residual"]
+    assert (residual["predicted"], residual["is_measured"], residual["left"]) == (2, True, 2.0)
+
+
+def test_causes_are_read_back_and_those_of_errors_that_are_gone_are_named(deid, gold, pred):
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--source", "xnames", "--out", "report")
+    deid(*options)
+    (row,) = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["errors"]["rows"]
+    Path("causes.csv").write_text(f"id,causes\n{row['id']},AB;D\n{'0' * 16},S\n")
+    ran = deid(*options, "--causes", "causes.csv")
+    errors = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["errors"]
+
+    assert (row["kind"], row["label"], row["shape"]) == ("missed", "DATE", "9-9-9")
+    assert errors["causes"] == {
+        "tagged": 1,
+        "by_kind": {"missed": {"AB": 1, "D": 1}},
+        "by_label": {"DATE": {"AB": 1, "D": 1}},
+    }
+    assert errors["rows"][0]["causes"] == ["AB", "D"]
+    assert "1 causes are of errors that are gone" in ran.err
+
+
+def test_learning_curves_are_taken_from_model_cards(deid, gold, pred):
+    epochs = [{"phase": 0, "epoch": at, "loss": 1 / at, "dev_f1": None, "seconds": 3} for at in (1, 2)]
+    Path("card.json").write_text(json.dumps({"name": "crf", "training": {"epochs": epochs}}))
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--out", "report")
+    deid(*options, "--card", "card.json")
+
+    assert json.loads(Path("report/report.json").read_text())["curves"] == [
+        {"name": "crf", "epochs": [{"phase": 0, "epoch": at, "loss": 1 / at, "dev_f1": None} for at in (1, 2)]}
+    ]
+    Path("card.json").write_text("{}")
+    assert "no list of epochs" in deid(*options, "--card", "card.json").err
+
+
+def test_overlapping_gold_is_scored_where_that_is_allowed(deid, write, three, pred):
+    spans = [{"start": 0, "end": 12, "label": "NAME"}, {"start": 5, "end": 12, "label": "CITY"}]
+    write("lap.jsonl", {**three[0], "spans": spans}, {**three[1], "spans": []}, {**three[2], "spans": []})
+    options = ("evaluate", "--gold", "lap.jsonl", "--pred", pred, "--source", "xnames", "--out", "report")
+    ran = deid(*options)
+
+    assert ran.code == 2
+    assert "lap.jsonl: note 'a': gold spans [0, 12) and [5, 12) overlap" in ran.err
+    assert ran.err.rstrip().endswith("(--allow-overlaps)")
+    assert deid(*options, "--allow-overlaps").code == 0
+    assert (
+        "overlap"
+        in json.loads(Path("report/report.json").read_text())["results"]["xnames"]["six_scores"]["all"]["left_out"]
+    )

@@ -3,8 +3,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from deid_assets.core.phi import HARMONISED
+from deid_assets.core.note import Note
+from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.score import Evaluation, evaluate
+from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
 from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary
 from deid_assets.testing import marked
 
@@ -127,3 +130,84 @@ class Page(HTMLParser):
 @pytest.fixture
 def page_of():
     return Page
+
+
+GOLD = (
+    "Dr. <NAME>Quillfeather</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+    "Seen by <NAME>Zyxwick</NAME>, <DATE>4 May</DATE>",
+    "All well",
+)
+FIRST = (
+    "Dr. <NAME>Quillfeather</NAME> of <HOSPITAL>Rome</HOSPITAL>, <DATE>3 May</DATE>",
+    "Seen by Zyxwick, <DATE>4 May</DATE>",
+    "<DATE>All</DATE> well",
+)
+SECOND = (
+    "Dr. <NAME>Quill</NAME>feather of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+    "Seen <NAME>by Zyxwick</NAME>, <DATE>4 May</DATE>",
+    "All well",
+)
+
+
+def corpus(profile=HARMONISED, **options):
+    pairs = [marked(text, note_id=f"n{at}", lang="ende"[at % 2 * 2 :][:2]) for at, text in enumerate(GOLD)]
+    notes = {
+        note.note_id: Note(note.note_id, note.text, patient_id=f"pat-{at}", lang=note.lang, meta={"site": "AB"[at % 2]})
+        for at, (note, _) in enumerate(pairs)
+    }
+    return Corpus(notes=notes, gold={spans.note_id: spans for _, spans in pairs}, profile=profile, **options)
+
+
+def system(name, texts, *, scores=(0.9, 0.6, 0.8, 0.7)):
+    spans = {}
+    for at, text in enumerate(texts):
+        _, found = marked(text, note_id=f"n{at}", source=name)
+        kept = [
+            Span(span.start, span.end, span.label, scores[(at + place) % len(scores)], name)
+            for place, span in enumerate(found)
+        ]
+        spans[f"n{at}"] = SpanSet(found.note_id, found.digest, tuple(kept))
+    return System(name, spans)
+
+
+def evaluated(*, scores=None, profile=HARMONISED, **options):
+    """Two systems on three notes; or the first alone, with these scores."""
+    made = [system("first", FIRST, scores=scores)] if scores else [system("first", FIRST), system("second", SECOND)]
+    return build_report(
+        corpus(profile), made, options=ReportOptions(title="first and second", resamples=200, **options)
+    )
+
+
+@pytest.fixture(scope="session")
+def document():
+    return evaluated
+
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7*7 }}\u2028"
+
+
+def hostile_report():
+    notes, gold, found = {}, {}, {}
+    for at in range(3):
+        note = Note(f"{HOSTILE[:-1]}{at}", f"Lee Ho {at}", lang="xx", meta={"site": HOSTILE})
+        notes[note.note_id] = note
+        gold[note.note_id] = SpanSet.of(note, [Span(0, 3, Phi.NAME)])
+        found[note.note_id] = SpanSet.of(note, [Span(4, 6, Phi.NAME, 0.5 + at / 10, HOSTILE)])
+    systems = [System(HOSTILE, found), System(f"{HOSTILE} 2", found)]
+    options = ReportOptions(
+        title=HOSTILE,
+        facts={HOSTILE: HOSTILE},
+        inputs=[{"name": HOSTILE, "role": HOSTILE, "sha256": HOSTILE}],
+        commands=[HOSTILE],
+        curves=[{"name": HOSTILE, "epochs": [{"epoch": 1, "loss": 1.0}]}],
+        group_by=["site"],
+        with_text=True,
+        resamples=100,
+    )
+    return build_report(Corpus(notes=notes, gold=gold, profile=HARMONISED), systems, options=options)
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """What is hostile in it, and the document."""
+    return HOSTILE, hostile_report()
