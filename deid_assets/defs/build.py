@@ -11,7 +11,7 @@ import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
-from deid_assets.defs import detection, evidence, ingest, merging, redaction, release, scores, scoring, vaulting
+from deid_assets.defs import build_scores, detection, evidence, ingest, merging, redaction, release, vaulting
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin, available
@@ -60,7 +60,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
             landing,
             *upstream,
             *release_end(released, usable, upstream=upstream),
-            *leaderboard(usable),
+            *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the line-up names it, and it is not installed") for name in absent),
         ],
@@ -101,21 +101,7 @@ def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinit
                 metadata=about,
             ),
         ),
-        audited_asset(
-            partial(scoring.make_scorecard, detector=name),
-            Plan(
-                key=f"scorecard/{name}",
-                checks=scoring.SCORECARD_CHECKS,
-                deps=[ingest.GOLD, f"spans/{name}"],
-                code_version=f"{VERSION}+{settings.digest('profile')}",
-                group="scores",
-                description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
-                kinds={"report"},
-                schema=scores.SCORES,
-                partitioned=False,
-                tags=tags,
-            ),
-        ),
+        *build_scores.scores_of(settings, name, tags=tags),
     ]
 
 
@@ -237,26 +223,6 @@ def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
     """Return by slash path under which code version each asset would be made now."""
     specs = (spec for asset in assets for spec in asset.specs)
     return {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
-
-
-def leaderboard(detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
-    """Return the detectors side by side."""
-    return [
-        audited_asset(
-            partial(scoring.make_leaderboard, detectors=detectors),
-            Plan(
-                key=scoring.LEADERBOARD,
-                checks=scoring.LEADERBOARD_CHECKS,
-                deps=[f"scorecard/{name}" for name in detectors],
-                code_version=VERSION,
-                group="scores",
-                description="All detectors side by side, the one that hides most first, with 95 % intervals.",
-                kinds={"report"},
-                schema=scores.SCORES,
-                partitioned=False,
-            ),
-        ),
-    ]
 
 
 def digest_of(labels: frozenset[Phi]) -> str:

@@ -11,20 +11,30 @@ from deid_resources.corpus import CorpusResource
 
 MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"
+BAKEOFF_JOB = "bakeoff_job"
 
-SCORES = dg.AssetSelection.key_prefixes("scorecard") | dg.AssetSelection.assets("leaderboard")
+SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """What sums up over all batches, and so has no partitions."""
+
+ON_DEMAND = {"deid/on_demand": "yes"}
+"""Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""
 
 main_job = dg.define_asset_job(
     MAIN_JOB,
-    selection=dg.AssetSelection.all() - SCORES,
+    selection=dg.AssetSelection.all() - SCORES - dg.AssetSelection.tag(*next(iter(ON_DEMAND.items()))),
     description="One batch, from raw notes to the released corpus and its report. The landing sensor starts it.",
 )
 
 nightly_job = dg.define_asset_job(
     NIGHTLY_JOB,
     selection=SCORES,
-    description="Score cards of every detector over all batches with gold annotations, and the leaderboard.",
+    description="Score cards and reports of every detector over all batches with gold, and the leaderboard.",
+)
+
+bakeoff_job = dg.define_asset_job(
+    BAKEOFF_JOB,
+    selection=dg.AssetSelection.assets("bakeoff"),
+    description="Every detector side by side on the notes with gold, with speed and memory on a timed sample.",
 )
 
 nightly_schedule = dg.ScheduleDefinition(
@@ -69,4 +79,4 @@ def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) 
 
 def jobs(detectors: Sequence[str]) -> list[UnresolvedAssetJobDefinition]:
     """Return every job of an installation."""
-    return [main_job, nightly_job, *(detector_job(name) for name in detectors)]
+    return [main_job, nightly_job, bakeoff_job, *(detector_job(name) for name in detectors)]

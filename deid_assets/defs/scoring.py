@@ -1,13 +1,16 @@
 """scorecard/<detector> and leaderboard: every detector against gold, over all batches that have it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import dagster as dg
 
 from deid_assets.core.phi import profile
-from deid_assets.core.score import Evaluation, evaluate_corpus
+from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
 from deid_assets.defs.ingest import GOLD
+from deid_assets.defs.marginal import marginal_value
 from deid_assets.defs.merging import against, read_gold
 from deid_assets.defs.records import record_scores
 from deid_assets.defs.scores import scores_from_table, scores_to_table
@@ -46,7 +49,10 @@ def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
             )
         ],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
-        metadata=show_scores(total, title=f"{detector} against gold"),
+        metadata={
+            **show_scores(total, title=f"{detector} against gold"),
+            "batches": dg.MetadataValue.md(batches_md(per_batch, profile_name=corpus.settings.profile)),
+        },
         publish=lambda _: record_scores(corpus, detector, per_batch),
     )
 
@@ -71,19 +77,15 @@ def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
 
 
 def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Draft:
-    """Put the score cards side by side."""
+    """Put the score cards side by side, with what each detector adds to the others."""
     present = [name for name in detectors if corpus.files.find(f"scorecard/{name}", ALL)]
-    totals = {
-        name: sum(
-            scores_from_table(corpus.files.read(f"scorecard/{name}", ALL, "scores")).values(),
-            Evaluation(corpus.settings.profile),
-        )
-        for name in present
-    }
+    cards = {name: scores_from_table(corpus.files.read(f"scorecard/{name}", ALL, "scores")) for name in present}
+    totals = {name: sum(card.values(), Evaluation(corpus.settings.profile)) for name, card in cards.items()}
     sizes = {total.notes for total in totals.values()}
     title = "Gold spans hidden, with 95 % intervals"
+    adds = marginal_value(corpus, cards)
     return Draft(
-        tables={"scores": scores_to_table(totals)},
+        tables={"scores": scores_to_table(totals), "marginal": adds.table},
         sources=[corpus.files.receipt(f"scorecard/{name}", ALL) for name in present],
         verdicts=[
             Verdict(
@@ -96,7 +98,25 @@ def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -
         ],
         counts={"detectors": len(present)},
         metadata={
-            "leaderboard": leaderboard_md(totals),
+            "leaderboard": dg.MetadataValue.md(leaderboard_md(totals)),
+            "marginal_value": dg.MetadataValue.md(adds.shown),
             "plot": show_png(leaderboard_png(totals, title=title), title=title),
         },
     )
+
+
+def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str:
+    """Return the counts of each batch as a table, and their sum: what the score of all batches is made of."""
+    total = sum(per_batch.values(), Evaluation(profile_name))
+    rows = [_batch_row(batch, found) for batch, found in [*sorted(per_batch.items()), ("**all**", total)]]
+    head = [
+        "| Batch | Notes | Gold spans | Hidden | Strict right | Strict wrong | Strict missed |",
+        "| :-- |" + " --: |" * 6,
+    ]
+    return "\n".join([*head, *rows])
+
+
+def _batch_row(batch: str, found: Evaluation) -> str:
+    hidden, strict = found.micro(Scheme.HIDDEN), found.micro(Scheme.STRICT)
+    counts = (found.notes.notes, hidden.gold, hidden.tp, strict.tp, strict.fp, strict.fn)
+    return " | ".join([f"| {batch}", *(f"{count:,}" for count in counts)]) + " |"

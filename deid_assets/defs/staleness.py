@@ -6,6 +6,7 @@ import dagster as dg
 
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.defs.ingest import GOLD
+from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.defs.scoring import scored_batches
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.corpus import Corpus
@@ -59,7 +60,9 @@ def _in_order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSp
     specs = {
         spec.key: spec
         for spec in defs.resolve_all_asset_specs()
-        if spec.code_version and (spec.partitions_def is not None) == partitioned
+        if spec.code_version
+        and (spec.partitions_def is not None) == partitioned
+        and not ON_DEMAND.items() <= spec.tags.items()
     }
     done: set[dg.AssetKey] = set()
 

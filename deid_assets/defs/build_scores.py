@@ -1,0 +1,88 @@
+"""The part of the graph that measures detectors: score cards, reports, the leaderboard and the bake-off."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import dagster as dg
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.defs import evaluating, ingest, scores, scoring
+from deid_assets.defs.audit import Plan, audited_asset
+from deid_assets.defs.jobs import ON_DEMAND
+
+VERSION = deid_assets.__version__
+
+
+def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list[dg.AssetsDefinition]:
+    """Return what is measured of one detector, over every batch that has gold."""
+    return [
+        audited_asset(
+            partial(scoring.make_scorecard, detector=name),
+            Plan(
+                key=f"scorecard/{name}",
+                checks=scoring.SCORECARD_CHECKS,
+                deps=[ingest.GOLD, f"spans/{name}"],
+                code_version=f"{VERSION}+{settings.digest('profile')}",
+                group="scores",
+                description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
+                kinds={"report"},
+                schema=scores.SCORES,
+                partitioned=False,
+                tags=tags,
+            ),
+        ),
+        audited_asset(
+            partial(evaluating.make_evaluation_report, detector=name),
+            Plan(
+                key=f"evaluation_report/{name}",
+                checks=evaluating.REPORT_CHECKS,
+                deps=[ingest.RAW_NOTES, ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
+                code_version=f"{VERSION}+{settings.digest('profile')}",
+                group="scores",
+                description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
+                kinds={"report", "html"},
+                schema=scores.SCORES,
+                partitioned=False,
+                tags=tags,
+            ),
+        ),
+    ]
+
+
+def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
+    """Return the detectors side by side: from their score cards, and on demand with what each costs."""
+    return [
+        audited_asset(
+            partial(scoring.make_leaderboard, detectors=detectors),
+            Plan(
+                key=scoring.LEADERBOARD,
+                checks=scoring.LEADERBOARD_CHECKS,
+                deps=[f"scorecard/{name}" for name in detectors],
+                code_version=f"{VERSION}+{settings.digest('line_up', 'profile')}",
+                group="scores",
+                description="All detectors side by side, the one that hides most first, with 95 % intervals, and what "
+                "each adds to the others.",
+                kinds={"report"},
+                schema=scores.SCORES,
+                partitioned=False,
+            ),
+        ),
+        audited_asset(
+            partial(evaluating.make_bakeoff, detectors=detectors),
+            Plan(
+                key=evaluating.BAKEOFF,
+                checks=evaluating.BAKEOFF_CHECKS,
+                deps=[ingest.RAW_NOTES, ingest.GOLD, *(f"spans/{name}" for name in detectors)],
+                code_version=f"{VERSION}+{settings.digest('profile', 'detectors')}",
+                group="scores",
+                description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "
+                "and start-up from a timed sample. Made on demand: materialize it.",
+                kinds={"report", "html"},
+                schema=scores.SCORES,
+                partitioned=False,
+                automatic=False,
+                tags=ON_DEMAND,
+            ),
+        ),
+    ]

@@ -1,0 +1,211 @@
+"""evaluation_report/<detector> and bakeoff: pages about detectors, over every batch that has gold."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import dagster as dg
+
+import deid_assets
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.phi import profile
+from deid_assets.core.score import Evaluation, evaluate_corpus
+from deid_assets.core.span import SpanSet
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.display import show_png, show_scores
+from deid_assets.defs.ingest import GOLD, RAW_NOTES
+from deid_assets.defs.merging import read_gold
+from deid_assets.defs.scores import scores_to_table
+from deid_assets.defs.scoring import gold_batches, scored_batches
+from deid_assets.formats.atomic import atomic_file
+from deid_assets.quality import Verdict
+from deid_assets.reports import leaderboard_png
+from deid_assets.reports.bench_entries import Bakeoff
+from deid_assets.store.files import Receipt
+from deid_resources.corpus import Corpus
+
+BAKEOFF = "bakeoff"
+SAMPLE_NOTES = 200
+"""Notes that detectors are timed on; scores are of all notes with gold, from stored spans."""
+LIMIT_S = 600.0
+"""Wall time that a detector may take for the sample, in seconds."""
+
+REPORT_CHECKS = (
+    Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
+)
+BAKEOFF_CHECKS = (
+    Check("all_took_part", "Every usable detector has spans in every batch with gold.", blocking=False),
+    Check("all_ran", "Every one that took part loaded and answered within the time limit.", blocking=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotated:
+    """Notes with gold of several batches. Ids are unique in a batch only, so each is ``batch/id`` here."""
+
+    notes: Mapping[str, Note]
+    gold: Mapping[str, SpanSet]
+    outcomes: Mapping[str, Mapping[str, SpanSet | Failed]]
+    sources: Sequence[Receipt]
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return {note_id: len(note.text) for note_id, note in self.notes.items()}
+
+    @property
+    def patients(self) -> dict[str, str]:
+        return {note_id: note.patient_id for note_id, note in self.notes.items() if note.patient_id is not None}
+
+
+def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _Annotated:
+    notes: dict[str, Note] = {}
+    gold: dict[str, SpanSet] = {}
+    outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
+    for batch in batches:
+        of_batch = read_gold(batch, corpus)
+        for note in read_notes_of(batch, corpus):
+            if note.note_id in of_batch:
+                name = f"{batch}/{note.note_id}"
+                notes[name] = replace(note, note_id=name)
+                gold[name] = replace(of_batch[note.note_id], note_id=name)
+        for detector in detectors:
+            found = read_outcomes(f"spans/{detector}", batch, corpus)
+            for note_id in of_batch:
+                if note_id in found:
+                    outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
+    assets = (RAW_NOTES, GOLD, *(f"spans/{name}" for name in detectors))
+    sources = [corpus.files.receipt(asset, batch) for batch in batches for asset in assets]
+    return _Annotated(notes, gold, outcomes, sources)
+
+
+def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
+    """Write the page and the document on one detector, over every batch that has gold and its spans.
+
+    A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
+    """
+    done, with_gold = scored_batches(corpus, f"spans/{detector}"), gold_batches(corpus)
+    found = _read(corpus, done, [detector])
+    spans = {name: _answer(found.gold[name], found.outcomes[detector].get(name)) for name in found.gold}
+    total = evaluate_corpus(
+        ((found.gold[name], spans[name]) for name in found.gold),
+        profile=profile(corpus.settings.profile),
+        lengths=found.lengths,
+    )
+    pages = _report(corpus, detector, found, spans) if total.labels and any(map(len, found.gold.values())) else {}
+    return Draft(
+        tables={"scores": scores_to_table({detector: total})},
+        sources=found.sources,
+        verdicts=[
+            Verdict(
+                "gold_covered",
+                passed=len(done) == len(with_gold),
+                blocking=False,
+                counts={"batches_with_gold": len(with_gold), "reported": len(done)},
+                description="Batches without this detector's spans are not in its report.",
+            )
+        ],
+        counts={"batches": len(done), "annotated_notes": len(found.gold), "pages": len(pages)},
+        metadata={
+            **show_scores(total, title=f"{detector} against gold"),
+            **{path.suffix[1:]: dg.MetadataValue.path(str(path)) for path in pages},
+        },
+        publish=lambda _: _write(pages),
+    )
+
+
+def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
+    return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
+
+
+def _report(corpus: Corpus, detector: str, found: _Annotated, spans: Mapping[str, SpanSet]) -> dict[Path, str]:
+    from deid_assets.evaluation.report import Corpus as Annotations  # noqa: PLC0415 - loads numpy
+    from deid_assets.evaluation.report import ReportOptions, System, build_report  # noqa: PLC0415
+    from deid_assets.reports import report_html  # noqa: PLC0415
+
+    annotations = Annotations(
+        notes=found.notes, gold=found.gold, profile=profile(corpus.settings.profile), overlaps_allowed=True
+    )
+    options = ReportOptions(
+        title=f"{detector} against gold",
+        facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(found.gold):,} annotated notes"},
+        inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
+        commands=[f"dagster asset materialize --select evaluation_report/{detector}"],
+    )
+    document = build_report(annotations, [System(detector, spans)], options=options)
+    return _pages(corpus, f"evaluation-{detector}", document, report_html(document))
+
+
+def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Draft:
+    """Put every detector with spans in all batches with gold side by side, and time each on a sample of the notes.
+
+    Raises:
+        InputError: There is no gold, or no detector has spans in every batch that has it.
+    """
+    from deid_assets import bakeoff  # noqa: PLC0415 - loads numpy and what pages are made with
+    from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
+    from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
+    from deid_assets.reports.bench import bench_html  # noqa: PLC0415
+
+    batches = gold_batches(corpus)
+    present = [name for name in detectors if batches and scored_batches(corpus, f"spans/{name}") == batches]
+    if not present:
+        raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
+    found = _read(corpus, batches, present)
+    options = {name: given for name, given in corpus.settings.detectors.items() if name in present}
+    sample = sorted(found.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
+    runs = bakeoff.run_all(contestants(present, options), sample, limit_s=LIMIT_S)
+    result = bakeoff.judge(
+        runs,
+        profile=profile(corpus.settings.profile),
+        lengths=found.lengths,
+        gold=Gold(found.gold, found.lengths, None, found.patients),
+        gold_in_words=f"{len(found.gold):,} annotated notes, {len(sample):,} of them timed",
+        outcomes=found.outcomes,
+    )
+    page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
+    pages = _pages(corpus, BAKEOFF, bakeoff.to_json(result, runs), page)
+    evaluations = {entry.name: entry.evaluation for entry in result.entries if entry.evaluation}
+    faults = sum(bool(run.fault) for run in runs)
+    return Draft(
+        tables={"scores": scores_to_table(evaluations)},
+        sources=found.sources,
+        verdicts=[
+            _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
+            _warning("all_ran", faults, "The page says why one did not run."),
+        ],
+        counts={"detectors": len(present), "annotated_notes": len(found.gold), "timed_notes": len(sample)},
+        metadata={**_shown(result, evaluations), "html": dg.MetadataValue.path(str(next(iter(pages))))},
+        publish=lambda _: _write(pages),
+    )
+
+
+def _warning(name: str, short: int, description: str) -> Verdict:
+    return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
+
+
+def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> dict[str, dg.MetadataValue]:
+    from deid_assets.reports.bench_tables import best_line_up, marginal_table, side_by_side, table_md  # noqa: PLC0415
+
+    title = "Gold spans hidden, with 95 % intervals"
+    marginal = "\n\n".join(filter(None, (table_md(marginal_table(result)), best_line_up(result.coverage))))
+    return {
+        "table": dg.MetadataValue.md(table_md(side_by_side(result))),
+        "marginal_value": dg.MetadataValue.md(marginal or "One detector alone."),
+        "plot": show_png(leaderboard_png(evaluations, title=title), title=title),
+    }
+
+
+def _pages(corpus: Corpus, name: str, document: Mapping[str, object], page: str) -> dict[Path, str]:
+    folder = corpus.settings.reports
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {folder / f"{name}.html": page, folder / f"{name}.json": text}
+
+
+def _write(pages: Mapping[Path, str]) -> None:
+    for path, text in pages.items():
+        with atomic_file(path) as file:
+            file.write(text.encode())
