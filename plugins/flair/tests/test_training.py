@@ -55,7 +55,12 @@ def test_one_task_gives_one_model(task, train, tmp_path) -> None:
     assert digests(tmp_path / "one")["model.safetensors"] != digests(tmp_path / "other")["model.safetensors"]
 
 
-class Killed(Exception):
+@pytest.fixture
+def nothing_fetched(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("flair.cache_root", tmp_path)
+
+
+class KilledError(Exception):
     pass
 
 
@@ -69,13 +74,13 @@ def test_a_run_that_stops_goes_on_to_the_same_model(task, train, documents, tmp_
         def report(epoch: Epoch) -> None:
             seen.append(epoch)
             if len(seen) == count:
-                raise Killed
+                raise KilledError
 
         return report
 
     (tmp_path / "cut").mkdir()
     for count in (2, 4):
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             FlairTrainer().train(wanted, tmp_path / "cut", until(count))
     FlairTrainer().train(wanted, tmp_path / "cut", seen.append)
 
@@ -88,10 +93,10 @@ def test_a_run_that_stops_goes_on_to_the_same_model(task, train, documents, tmp_
 
 def test_what_another_task_left_is_not_gone_on_from(task, train, tmp_path) -> None:
     def stop(epoch: Epoch) -> None:
-        raise Killed
+        raise KilledError
 
     (tmp_path / "used").mkdir()
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         FlairTrainer().train(task(max_epochs=2, seed=2), tmp_path / "used", stop)
     train(task(max_epochs=2), tmp_path / "used")
     train(task(max_epochs=2), tmp_path / "fresh")
@@ -241,9 +246,8 @@ def test_blank_and_empty_notes_among_the_training_notes_do_no_harm(task, train, 
         ({"kind": "bpemb", "model": "multi.model", "vectors": "multi.bin"}, "'multi.model' is no file here"),
     ],
 )
-def test_a_missing_resource_is_one_clear_line(task, train, tmp_path, monkeypatch, embedding, message) -> None:
-    monkeypatch.setattr("flair.cache_root", tmp_path)
-
+@pytest.mark.usefixtures("nothing_fetched")
+def test_a_missing_resource_is_one_clear_line(task, train, tmp_path, embedding, message) -> None:
     with pytest.raises((TrainingError, InputError), match=message) as caught:
         train(task(embeddings=[embedding]), tmp_path / "m")
 
