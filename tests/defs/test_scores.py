@@ -1,0 +1,161 @@
+"""Score cards that add up, reports, what each detector adds, and the bake-off, in real runs."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from deid_assets.defs.scores import scores_from_table
+from deid_assets.store.files import ALL
+
+NAMES_ONLY = "[detectors.shade]\nskip = 'MRN'\n"
+CHAIN = ("raw_notes", "gold_annotations", "spans/stencil", "spans/shade")
+
+
+def metadata_of(result, asset):
+    (found,) = [
+        event.materialization for event in result.get_asset_materialization_events()
+        if event.asset_key.to_user_string() == asset
+    ]  # fmt: skip
+    return found.metadata
+
+
+def check_of(result, asset, name):
+    (found,) = [
+        evaluation for evaluation in result.get_asset_check_evaluations()
+        if evaluation.asset_key.to_user_string() == asset and evaluation.check_name == name
+    ]  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def two_batches(installation, note_records):
+    """Two batches with gold; ``shade`` finds names alone."""
+    installation.configure(installation.default_settings + NAMES_ONLY)
+    for first in (0, 20):
+        batch = installation.receive(note_records(first), name=f"notes-{first}.jsonl")
+        assert installation.failures(installation.run(batch, *CHAIN)) == {}
+    return installation
+
+
+def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
+    result = two_batches.run_scores()
+    assert two_batches.failures(result) == {}
+
+    per_batch = scores_from_table(two_batches.corpus().files.read("scorecard/shade", ALL, "scores"))
+    shown = metadata_of(result, "scorecard/shade")["batches"].value.splitlines()
+    total = sum(per_batch.values(), type(next(iter(per_batch.values())))("safe_harbor"))
+
+    assert len(per_batch) == 2
+    assert [row.split("|")[2:4] for row in shown[2:4]] == [[" 8 ", " 16 "]] * 2
+    assert shown[-1] == "| **all** | 16 | 32 | 16 | 16 | 0 | 16 |"
+    assert total.notes.notes == 16
+
+
+def test_the_leaderboard_says_what_each_detector_adds(two_batches):
+    result = two_batches.run_scores()
+
+    rows = {row["detector"]: row for row in two_batches.corpus().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    shown = metadata_of(result, "leaderboard")
+
+    assert rows["stencil"]["recall_gained"] == pytest.approx(0.5)
+    assert rows["shade"]["recall_gained"] == 0
+    assert rows["shade"]["recall_alone"] == pytest.approx(0.5)
+    assert rows["stencil"]["seconds_per_1000_notes"] > 0
+    assert "Best subset: stencil, which hides 1.000" in shown["marginal_value"].value
+    assert "data:image/png" in shown["plot"].value
+
+
+def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
+    result = two_batches.run_scores()
+
+    page = (two_batches.home / "reports" / "evaluation-shade.html").read_text("utf-8")
+    document = json.loads((two_batches.home / "reports" / "evaluation-shade.json").read_text("utf-8"))
+
+    assert document["gold"]["notes"] == 16
+    assert document["results"]["shade"]["hidden"]["value"] == pytest.approx(0.5)
+    assert metadata_of(result, "evaluation_report/shade")["html"].value.endswith("evaluation-shade.html")
+    for record in note_records():
+        name = record["text"].split(",")[0]
+        assert name not in page + json.dumps(document)
+
+
+def test_without_gold_there_is_no_page_and_no_failure(installation, note_records):
+    batch = installation.receive(note_records(gold=False))
+    assert installation.failures(installation.run(batch, *CHAIN)) == {}
+
+    result = installation.run_scores()
+
+    assert installation.failures(result) == {}
+    assert not list((installation.home / "reports").glob("evaluation-*"))
+    assert "No gold spans" in metadata_of(result, "leaderboard")["marginal_value"].value
+
+
+def test_a_report_says_that_a_batch_is_missing(two_batches, note_records):
+    batch = two_batches.receive(note_records(40), name="late.jsonl")
+    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
+
+    result = two_batches.run_scores()
+
+    assert check_of(result, "evaluation_report/stencil", "gold_covered").passed
+    assert not check_of(result, "evaluation_report/shade", "gold_covered").passed
+
+
+def test_the_bake_off_puts_detectors_side_by_side_with_what_they_take(two_batches, note_records):
+    result = two_batches.run(None, job="bakeoff_job")
+    assert two_batches.failures(result) == {}
+
+    shown = metadata_of(result, "bakeoff")
+    document = json.loads((two_batches.home / "reports" / "bakeoff.json").read_text("utf-8"))
+    page = (two_batches.home / "reports" / "bakeoff.html").read_text("utf-8")
+
+    assert list(document["detectors"]) == ["stencil", "shade"]
+    assert document["detectors"]["shade"]["micro"]["hidden"]["recall"] == pytest.approx(0.5)
+    assert document["detectors"]["shade"]["cost"]["notes"] == 16
+    assert "| stencil | 1.000" in shown["table"].value
+    assert "Best subset: stencil" in shown["marginal_value"].value
+    assert "data:image/png" in shown["plot"].value
+    assert check_of(result, "bakeoff", "all_took_part").passed
+    for record in note_records():
+        assert record["text"].split(",")[0] not in page + json.dumps(document)
+
+
+def test_a_detector_that_misses_a_batch_is_left_out_and_missed(two_batches, note_records):
+    batch = two_batches.receive(note_records(40), name="late.jsonl")
+    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
+
+    result = two_batches.run(None, job="bakeoff_job")
+
+    assert not check_of(result, "bakeoff", "all_took_part").passed
+    assert metadata_of(result, "bakeoff")["detectors"].value == 1
+
+
+def test_a_detector_that_does_not_load_is_said_and_keeps_no_score(two_batches):
+    two_batches.configure(two_batches.default_settings + NAMES_ONLY + "import_fails = true\n")
+
+    result = two_batches.run(None, job="bakeoff_job")
+
+    assert two_batches.failures(result) == {}
+    assert not check_of(result, "bakeoff", "all_ran").passed
+    assert "does not load: RuntimeError" in metadata_of(result, "bakeoff")["table"].value
+
+
+def test_without_gold_a_bake_off_is_refused(installation, note_records):
+    batch = installation.receive(note_records(gold=False))
+    assert installation.failures(installation.run(batch, *CHAIN)) == {}
+
+    failures = installation.failures(installation.run(None, job="bakeoff_job"))
+
+    assert "InputError: no detector has spans in every batch with gold" in failures["bakeoff"]
+
+
+def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
+    (path, *_) = (two_batches.store / "internal" / "spans" / "shade").glob("*/spans-*.parquet")
+    pq.write_table(pq.read_table(path).slice(1), path)
+
+    scores = two_batches.failures(two_batches.run_scores())
+    bakeoff = two_batches.failures(two_batches.run(None, job="bakeoff_job"))
+
+    assert "the file of table 'spans' was altered" in scores["scorecard__shade"]
+    assert "the file of table 'spans' was altered" in bakeoff["bakeoff"]
+    assert not (two_batches.home / "reports" / "bakeoff.html").exists()
