@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from deid_assets.core.note import Note
 from deid_assets.core.redact import Context
-from deid_assets.policies.drawing import Draw, fold
+from deid_assets.policies.drawing import Draw, fold, spelt_out
 from deid_assets.policies.evidence import stands_in
 from deid_assets.policies.locales import Locale, locale_of
 from deid_assets.policies.shapes import reshape
@@ -16,6 +17,7 @@ _DOMAINS = ("example.com", "example.net", "example.org")  # RFC 2606
 _NETWORKS = ("192.0.2", "198.51.100", "203.0.113")  # RFC 5737
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _SHORTEST_NAME = 3
+_INITIALS = 2  # at most, before or after a name
 
 
 def email(text: str, context: Context, attempt: int = 0) -> str:
@@ -66,48 +68,58 @@ def _piece(piece: str, context: Context, attempt: int) -> str:
 
 
 def _renamed(part: str, context: Context, attempt: int) -> str:
+    words = locale_of(context.note.lang).name_words
+    if part in words.particles:
+        return part
     if len(part) < _SHORTEST_NAME:
         return "".join(reletter(letter, context) for letter in part)
-    drawn = fold(renamed(part, context, attempt=attempt))
-    drawn = "".join(char for char in drawn if char.isascii() and char.isalnum())
-    return drawn.upper() if part.isupper() else drawn.capitalize() if part[0].isupper() else drawn
+    drawn = renamed(words.spelt_out.get(fold(part), part), context, attempt=attempt)
+    plain = spelt_out(drawn) if words.spells_out else fold(drawn)
+    plain = "".join(char for char in plain if char.isascii() and char.isalnum())
+    return plain.upper() if part.isupper() else plain.capitalize() if part[0].isupper() else plain
 
 
 def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
     """Return the names and initials that a piece is made of; names of the note go before those of the lists."""
     if len(piece) < _SHORTEST_NAME:
         return (piece,)
-    lang, text = context.note.lang, context.note
-    if stands_in(text, piece) and not is_name(locale_of(lang), piece):
-        # The address is part of the note, and its pieces stand there too; a second mention makes it a name.
-        lowered = context.note.text.casefold()
-        if lowered.count(piece.casefold()) > 1:
-            return (piece,)
-    splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
-    for first, last in splits:
+    note = context.note
+    if _is_named(locale_of(note.lang), piece) or _mentions(note, piece) > 1:
+        # The address is part of the note: a second mention makes a piece of it a name.
+        return (piece,)
+    for first, last in ((piece[:at], piece[at:]) for at in range(1, len(piece))):
         long = [part for part in (first, last) if len(part) >= _SHORTEST_NAME]
-        if long and min(len(first), len(last)) in (1, 2) and all(stands_in(text, part) for part in long):
+        is_short = min(len(first), len(last)) <= _INITIALS
+        if long and (is_short or len(long) == 2) and all(stands_in(note, part) for part in long):
             return first, last
-        if len(long) == len((first, last)) and all(stands_in(text, part) for part in long):
-            return first, last
-    return _listed(piece, lang)
+    return _listed(piece, note.lang)
+
+
+def _mentions(note: Note, piece: str) -> int:
+    return note.text.casefold().count(piece.casefold()) if stands_in(note, piece) else 0
 
 
 @lru_cache(maxsize=4096)
 def _listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
+    """Return particle and name, two names, or initials and a name, of which the lists know the names."""
     locale = locale_of(lang)
-    if is_name(locale, piece):
-        return (piece,)
-    pairs = [(piece[:at], piece[at:]) for at in range(_SHORTEST_NAME, len(piece) - _SHORTEST_NAME + 1)]
-    for first, last in pairs:
+    splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
+    for first, last in splits:
+        if first in locale.name_words.particles and len(first) > 1 and _is_long_name(locale, last):
+            return first, last
+    for first, last in splits:
         if _is_long_name(locale, first) and _is_long_name(locale, last):
             return first, last
-    if len(piece) > _SHORTEST_NAME + 1:
-        for first, last in ((piece[:1], piece[1:]), (piece[:-1], piece[-1:])):
-            if _is_long_name(locale, max(first, last, key=len)):
-                return first, last
+    for first, last in sorted(splits, key=lambda split: min(map(len, split))):
+        if min(len(first), len(last)) <= _INITIALS and _is_long_name(locale, max(first, last, key=len)):
+            return first, last
     return None
 
 
 def _is_long_name(locale: Locale, word: str) -> bool:
-    return len(word) > _SHORTEST_NAME and is_name(locale, word)
+    return len(word) > _SHORTEST_NAME and _is_named(locale, word)
+
+
+def _is_named(locale: Locale, word: str) -> bool:
+    """Whether a word is a name, also as addresses spell it."""
+    return is_name(locale, word) or fold(word) in locale.name_words.spelt_out

@@ -13,6 +13,7 @@ from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 
+_TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 T = TypeVar("T")
 ATTEMPTS = 8
 """How often a surrogate equal to its original is drawn again before the tag is used."""
@@ -90,6 +91,11 @@ def fold(text: str) -> str:
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(char for char in decomposed if not unicodedata.combining(char))
     return " ".join(text.casefold().split())
+
+
+def spelt_out(name: str) -> str:
+    """Return the name in lower case and the letters of ASCII, as addresses on the net have it: ``mueller``."""
+    return fold(name.casefold().translate(_TWO_LETTERS))
 
 
 def cased_like(model: str, word: str) -> str:

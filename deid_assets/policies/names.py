@@ -16,8 +16,7 @@ from deid_assets.policies.shapes import reshape
 from deid_assets.policies.words import is_name, reletter, renamed
 
 # Letters with their combining marks; an apostrophe inside, as in O'Brien, or after an s, as in James' chart.
-_WORD = re.compile(r"[^\W\d_][\u0300-\u036f]*(?:['\u2019]?[^\W\d_][\u0300-\u036f]*)*(?:(?<=[sSxXzZß])['\u2019](?!\w))?")
-_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
+_WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*|['\u2019][^\W\d_]+)*(?:(?<=[sSxXzZß])['\u2019](?!\w))?")
 _SUFFIXES = frozenset(("jr", "sr", "jun", "sen", "ii", "iii", "iv"))
 _HEADS = frozenset(
     ("mc", "mac", "de", "di", "da", "la", "le", "van", "fitz", "del", "san", "du", "el", "al", "o", "st")
@@ -70,9 +69,10 @@ def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
     kinds = [_kind(text, words, values, place, locale) for place in range(len(words))]
     names = [place for place, kind in enumerate(kinds) if kind != "kept"]
     roles = _roles(text, words, names, locale)
-    if names and names[-1] and kinds[names[-1] - 1] == "kept" and locale.lang not in ("es", "pt"):
-        before = values[names[-1] - 1]
-        roles |= {names[-1]: "family"} if before in locale.name_words.particles else {}
+    if names and names[-1] and kinds[names[-1] - 1] == "kept" and values[names[-1] - 1] in locale.name_words.particles:
+        # María del Carmen has two given names, Juan de los Santos one.
+        is_given = locale.lang in ("es", "pt") and locale.given.get(values[names[-1]]) == "f"
+        roles |= {} if is_given else {names[-1]: "family"}
     pieces = tuple(Piece(*words[place], kinds[place], roles.get(place)) for place in range(len(words)))
     return pieces, _WORD.sub("", text)
 
@@ -82,7 +82,7 @@ def _unglued(match: re.Match[str], locale: Locale) -> list[tuple[int, int]]:
     word = match[0]
     if word.isupper() or word[1:].islower() or is_name(locale, word):
         return [match.span()]
-    humps = [hump.start() for hump in _HUMP.finditer(word)]
+    humps = [at for at in range(1, len(word)) if word[at].isupper() and word[at - 1].islower()]
     bounds = [0, *humps, len(word)]
     parts = [word[first:last] for first, last in pairwise(bounds)]
     if len(parts) < 2 or fold(parts[0]) in _HEADS or min(map(len, parts)) < 2 or "'" in word:
@@ -101,8 +101,8 @@ def _kind(
         value in _SUFFIXES or (value in locale.name_words.degrees and token.isupper() and not text.isupper())
     ):
         return "kept"
-    if len(token) == 1:
-        return "initials"
+    if len(token) == 1 or (len(token) <= _SHORT and token[0].isupper() and token[-1].isupper() and token[1].islower()):
+        return "initials"  # also JdV
     is_short = len(token) <= _SHORT and token.isupper() and token.isalpha() and not is_name(locale, token)
     others_shout = any(last - first > _SHORT and text[first:last].isupper() for first, last in words)
     return "initials" if is_short and not others_shout and (len(token) == 2 or len(words) == 1) else "name"
@@ -110,9 +110,11 @@ def _kind(
 
 def _is_particle(text: str, words: list[tuple[int, int]], values: list[str], place: int, locale: Locale) -> bool:
     particles = locale.name_words.particles
-    if values[place] not in particles or place == len(words) - 1:
-        return False
     token = text[slice(*words[place])]
+    if values[place] not in particles:
+        return False
+    if place == len(words) - 1:
+        return locale.lang != "en" and len(token) > 1 and "," in text[: words[place][0]]  # Vries, Jan de
     if len(token) == 1:
         return place > 0 and token.islower()
     if place > 0 or token.islower():
@@ -123,14 +125,41 @@ def _is_particle(text: str, words: list[tuple[int, int]], values: list[str], pla
 
 
 def _roles(text: str, words: list[tuple[int, int]], names: list[int], locale: Locale) -> dict[int, Role]:
-    """Return what the place of each word tells; nothing where there is one word only."""
-    if len(names) < 2:
-        return {}
-    comma = next((place for place in names[:-1] if "," in text[words[place][1] : words[place + 1][0]]), None)
+    """Return what the place of each word tells; nothing for a single word. Words joined by a hyphen are one."""
+    groups: list[list[int]] = []
+    for place in names:
+        is_joined = groups and text[words[place - 1][1] : words[place][0]] == "-" and groups[-1][-1] == place - 1
+        groups = [*groups[:-1], [*groups[-1], place]] if is_joined else [*groups, [place]]
+    if len(groups) < 2:
+        is_given = len(names) > 1 and _is_given(text[slice(*words[names[0]])], locale)
+        return dict.fromkeys(names, "n") if is_given else {}
+    given = _given_groups(text, words, groups, locale)
+    return {place: "n" if number in given else "last" for number, group in enumerate(groups) for place in group}
+
+
+def _given_groups(text: str, words: list[tuple[int, int]], groups: list[list[int]], locale: Locale) -> set[int]:
+    comma = next((n for n, group in enumerate(groups[:-1]) if _comma_after(text, words, group[-1])), None)
     if comma is not None:
-        return {place: "last" if place <= comma else "n" for place in names}
-    given = {names[0], *(place for place in names[1:-1] if locale.lang not in ("es", "pt"))}
-    return {place: "n" if place in given else "last" for place in names}
+        return set(range(comma + 1, len(groups)))
+    shouted = {
+        n for n, group in enumerate(groups) if text[slice(*words[group[0]])].isupper() and _size(words, group) > 1
+    }
+    if shouted and not text.isupper():  # DUPONT Marie
+        return set(range(len(groups))) - shouted
+    return {0} if locale.lang in ("es", "pt") else set(range(len(groups) - 1))
+
+
+def _comma_after(text: str, words: list[tuple[int, int]], place: int) -> bool:
+    return "," in text[words[place][1] : words[place + 1][0]]
+
+
+def _size(words: list[tuple[int, int]], group: list[int]) -> int:
+    return words[group[0]][1] - words[group[0]][0]
+
+
+def _is_given(word: str, locale: Locale) -> bool:
+    value = fold(word)
+    return value in locale.given and value not in locale.surnames
 
 
 def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
@@ -148,7 +177,7 @@ def _other(token: str, piece: Piece, sex: str | None, context: Context, attempt:
     if piece.kind == "kept":
         return token
     if piece.kind == "initials":
-        return "".join(reletter(letter, context) for letter in token)
+        return "".join(reletter(letter, context) if letter.isupper() or len(token) == 1 else letter for letter in token)
     role = piece.role
     if role == "n" and sex in ("f", "m"):
         role = "f" if sex == "f" else "m"

@@ -16,8 +16,10 @@ from deid_assets.policies.words import renamed
 
 Kind = Literal["streets", "hospitals", "organizations"]
 CityMaker = Callable[[str, Context, int], str | None]
-_TOKEN = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_TOKEN = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+|[dDlL]['\u2019](?=\w)|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _BREAK = re.compile(r"[\d,;:/()\n]")
+_DE_VOWEL = re.compile(r"\b([dD])e (?=[AEIOUYÀÂÉÈÊÎÔ])")
+_D_CONSONANT = re.compile(r"\b([dD])['\u2019](?=[BCDFGJKLMNPQRSTVWXZ])")
 _FEMALE_SAINTS = frozenset(("santa", "sainte", "beata", "madonna", "virgen"))
 _MALE_SAINTS = frozenset(("san", "santo", "saint", "st", "sankt", "sint", "sant", "s\u00e3o"))
 _ACRONYM_CHARS = 5
@@ -72,7 +74,9 @@ def street(text: str, context: Context, attempt: int, city: CityMaker) -> str:
     """Return another street of the same type, with another house number."""
     locale = locale_of(context.note.lang)
     tokens = tokens_of(text, context.note.lang, "streets")
-    if not any(token.kind in ("kept", "compound") for token in tokens) or not _has_name(tokens):
+    is_typed = any(token.kind in ("kept", "compound") for token in tokens)
+    is_named = any(token.kind == "name" for token in tokens)
+    if (is_named and not is_typed) or not _has_name(tokens):
         number = next((text[token.start : token.end] for token in tokens if token.kind == "number"), None)
         drawn = template(text, context, "streets", attempt, city)
         return drawn if number is None else f"{drawn} {_number(number, context, attempt)}"
@@ -99,12 +103,13 @@ def institution(text: str, context: Context, kind: Kind, attempt: int, city: Cit
         parts += (text[cursor : tokens[place].start], drawn)
         cursor = tokens[place + used - 1].end
         place += used
-    return "".join((*parts, text[cursor:]))
+    drawn = "".join((*parts, text[cursor:]))
+    return _elided(drawn) if context.note.lang == "fr" else drawn
 
 
 def _token(match: re.Match[str], words: PhraseWords) -> Token:
     start, end = match.span()
-    value = fold(match[0])
+    value = fold(match[0]).rstrip("'\u2019")
     if value[0].isdigit():
         return Token(start, end, "number")
     if value in words.kinds or value in words.suffixes:
@@ -144,30 +149,33 @@ def _street_parts(
 
 
 def _named(text: str, run: list[Token], locale: Locale, context: Context, attempt: int) -> list[tuple[int, int, str]]:
+    """Return bounds and replacement of a street's name: that of a person word by word, any other as a whole."""
     names = [token for token in run if token.kind == "name"]
     if not names:
         return []
-    if len(names) > 1:
+    words = [text[token.start : token.end] for token in names]
+    if len(names) > 1 and (words[0].istitle() or words[0].isupper()) and fold(words[0]) in locale.given:
         return [
-            (token.start, token.end, renamed(text[token.start : token.end], context, role=role, attempt=attempt))
-            for token, role in _with_roles(names)
+            (
+                token.start,
+                token.end,
+                renamed(word, context, role="last" if token is names[-1] else "n", attempt=attempt),
+            )
+            for token, word in zip(names, words, strict=True)
         ]
-    links = [token for token in run if token.kind == "link" and token.start < names[0].start]
-    start = links[0].start if links else names[0].start
-    original = text[start : names[0].end]
-    is_linked = bool(links)
-    fitting = [name for name in locale.streets.names if _starts_with_link(name, locale.streets) == is_linked]
+    is_linked = any(token.kind == "link" and token.start < names[0].start for token in run)
+    known = () if locale.streets.suffixes else locale.streets.names
+    fitting = [name for name in known if _starts_with_link(name, locale.streets) == is_linked]
+    start = run[0].start if is_linked and fitting else names[0].start
+    original = text[start : names[-1].end]
+    drawn = original
     for number in range(attempt, attempt + ATTEMPTS):
         draw = Draw(context, "street", fold(original), attempt=number)
         use_list = fitting and (is_linked or not draw.below(2))
         drawn = draw.pick(fitting) if use_list else locale.last.pick(draw)
         if fold(drawn) != fold(original):
             break
-    return [(start, names[0].end, drawn.upper() if original.isupper() else drawn)]
-
-
-def _with_roles(names: list[Token]) -> list[tuple[Token, Role]]:
-    return [(token, "last" if token is names[-1] else "n") for token in names]
+    return [(start, names[-1].end, drawn.upper() if original.isupper() else drawn)]
 
 
 def _starts_with_link(name: str, words: PhraseWords) -> bool:
@@ -241,6 +249,11 @@ def _number(number: str, context: Context, attempt: int) -> str:
         if drawn != number:
             break
     return drawn
+
+
+def _elided(text: str) -> str:
+    """Return French text with ``d'`` before vowels and ``de`` before consonants."""
+    return _DE_VOWEL.sub(r"\1'", _D_CONSONANT.sub(r"\1e ", text))
 
 
 def _ending(number: str) -> str:

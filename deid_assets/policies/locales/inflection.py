@@ -47,18 +47,21 @@ class Genitive(Plain):
     Args:
         after_hiss: What stands after a name in s, x or z: ``'`` in German and Dutch, nothing in Swedish.
         after_vowel: The ending after a vowel: ``'s`` in Dutch.
+        is_usual: Whether an unknown name in a consonant and ``s`` is a genitive rather than a base form.
     """
 
-    def __init__(self, *, after_hiss: str, after_vowel: str = "s") -> None:
+    def __init__(self, *, after_hiss: str, after_vowel: str = "s", is_usual: bool = False) -> None:
         self._after_hiss = after_hiss
         self._after_vowel = after_vowel
+        self._is_usual = is_usual
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         if word[-1] in _APOSTROPHES:
             return word[:-1], _GENITIVE
         if len(word) > 3 and word[-1] in "sS":
             stem = word[:-2] if word[-2] in _APOSTROPHES else word[:-1]
-            if len(word) - len(stem) == 2 or (not is_name(word) and is_name(stem)):
+            is_usual = self._is_usual and len(stem) > 3 and stem[-1] in "bdfgklmnptvy"
+            if len(word) - len(stem) == 2 or (not is_name(word) and (is_usual or is_name(stem))):
                 return stem, _GENITIVE
         return word, ""
 
@@ -85,4 +88,4 @@ class Elision(Plain):
 
 GERMAN = Genitive(after_hiss="'")
 DUTCH = Genitive(after_hiss="'", after_vowel="'s")
-SWEDISH = Genitive(after_hiss="")
+SWEDISH = Genitive(after_hiss="", is_usual=True)

@@ -86,6 +86,8 @@ class NameWords:
         particles: Words within a name that stay: van, de la.
         nicknames: Short form to full form.
         short_forms: Full form to short form.
+        spelt_out: Folded name as addresses on the net spell it, such as ``mueller``, to the name, ``muller``.
+        spells_out: Whether such addresses are written ``mueller`` rather than ``muller``.
         female_endings: Endings that tell a woman's name where no list has it.
         male_endings: The same of a man's.
     """
@@ -97,6 +99,8 @@ class NameWords:
     particles: frozenset[str]
     nicknames: Mapping[str, str]
     short_forms: Mapping[str, str]
+    spelt_out: Mapping[str, str] = field(default_factory=dict)
+    spells_out: bool = False
     female_endings: tuple[str, ...] = ()
     male_endings: tuple[str, ...] = ()
 

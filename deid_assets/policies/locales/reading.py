@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.policies.drawing import fold
+from deid_assets.policies.drawing import fold, spelt_out
 from deid_assets.policies.locales import inflection, lists
 from deid_assets.policies.locales.finnish import Finnish
 from deid_assets.policies.locales.pack import Inflection, Locale, NameWords, PhraseWords, PlaceWords, Pool, Sex
@@ -49,6 +49,7 @@ class NameTable(_Table):
     particles: str = ""
     female_endings: str = ""
     male_endings: str = ""
+    spells_out: bool = False
     nicknames: Mapping[str, str] = Field(default_factory=dict)
 
 
@@ -119,7 +120,7 @@ class LocaleFile(_Table):
             last=_pool(last, changes, without=own),
             given=given,
             surnames=surnames,
-            name_words=_name_words(self.names),
+            name_words=_name_words(self.names, {*own, *last}),
             inflection=changes,
             streets=self._phrase_words(self.streets),
             hospitals=self._phrase_words(self.hospitals),
@@ -223,7 +224,7 @@ def _pool(weights: Mapping[str, int], changes: Inflection, *, without: Iterable[
     return Pool({name: weight for name, weight in weights.items() if name not in left_out and changes.can_join(name)})
 
 
-def _name_words(table: NameTable) -> NameWords:
+def _name_words(table: NameTable, names: Iterable[str]) -> NameWords:
     return NameWords(
         female_titles=_folded(table.female_titles),
         male_titles=_folded(table.male_titles),
@@ -232,6 +233,8 @@ def _name_words(table: NameTable) -> NameWords:
         particles=_folded(table.particles),
         nicknames={fold(short): fold(full) for short, full in table.nicknames.items()},
         short_forms={fold(full): short for short, full in reversed(tuple(table.nicknames.items()))},
+        spelt_out={spelt: value for name in names if (spelt := spelt_out(name)) != (value := fold(name))},
+        spells_out=table.spells_out,
         female_endings=tuple(table.female_endings.split()),
         male_endings=tuple(table.male_endings.split()),
     )

@@ -1,0 +1,63 @@
+"""Golden tables: fifty values of all shapes per language and their surrogates under one key, read by eye.
+
+``python tests/policies/test_golden_surrogates.py`` writes the surrogates anew, to be read before they are committed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Context
+from deid_assets.core.span import Span
+from deid_assets.policies.drawing import fold
+from deid_assets.policies.surrogate import Surrogate
+
+GOLDEN = Path(__file__).with_name("golden")
+LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
+KEY = Key(b"a key for tests, 24 bytes")
+HEADER = ("label", "before", "original", "surrogate")
+
+
+def rows_of(lang: str) -> list[list[str]]:
+    """Return the rows of a language's table: category, text before the value, value, surrogate."""
+    lines = (GOLDEN / f"{lang}.tsv").read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines[1:]]
+
+
+def surrogate_of(lang: str, label: str, before: str, original: str) -> str:
+    """Return the surrogate of a value in a note of its own; all values of a language are of one patient."""
+    note = Note("golden", before + original, patient_id="golden", lang=lang)
+    span = Span(len(before), len(note.text), Phi(label))
+    return Surrogate()(original, span, Context(note, KEY))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_surrogates_are_those_of_the_golden_table(lang):
+    rows = rows_of(lang)
+
+    assert len(rows) >= 50
+    assert [(*row[:3], surrogate_of(lang, *row[:3])) for row in rows] == [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_no_surrogate_is_a_name_of_the_table(lang):
+    names = [row for row in rows_of(lang) if row[0] in ("NAME", "EMAIL", "USERNAME")]
+    originals = {fold(original) for _, _, original, _ in names}
+
+    assert not originals & {fold(surrogate) for *_, surrogate in names}
+
+
+def main() -> None:
+    for lang in LANGS:
+        rows = [(*row[:3], surrogate_of(lang, *row[:3])) for row in rows_of(lang)]
+        table = "".join("\t".join(row) + "\n" for row in (HEADER, *rows))
+        (GOLDEN / f"{lang}.tsv").write_text(table, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
