@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deid_crf.view import View, elsewhere, layout
+from deid_crf.view import View, elsewhere, layout, nearby
 from deid_crf.words import EDGE, attributes, short_shape
 
 Keys = Sequence[Hashable]
@@ -57,7 +57,8 @@ def channels(window: int) -> tuple[Channel, ...]:
         Channel("p", (0,), _place),
         Channel("t", around, lambda said, _: said, ()),
         Channel("o", (0,), _opinion),
-        Channel("e", around, lambda names, _: names, ()),
+        Channel("n", (0,), _nearby),
+        Channel("e", (0,), lambda names, _: names),
         Channel("g", around, lambda names, _: names, ()),
     )
 
@@ -83,6 +84,7 @@ def keys_of(view: View, statistics: Keys) -> list[Keys]:
         where.places,
         statistics,
         list(zip(["O", *opinions], opinions, [*opinions[1:], "O"], strict=False)),
+        nearby(opinions),
         elsewhere(view, where.fields),
         view.hits or [()] * len(lows),
     ]
@@ -115,3 +117,9 @@ def _opinion(key: tuple[str, str, str], _: int) -> list[str]:
     if before == this == after == "O":
         return ["O"]
     return [f"b{before}", f"t{this}", f"a{after}", f"l{before} {this}", f"r{this} {after}", f"{before} {this} {after}"]
+
+
+def _nearby(key: tuple[str, int, str, int], _: int) -> list[str]:
+    before, ago, after, ahead = key
+    left = [f"l{before}", f"l{before} {ago}"] if before else []
+    return [*left, f"r{after}", f"r{after} {ahead}"] if after else left

@@ -113,9 +113,7 @@ class CrfDetector:
                     continue
                 category = labels[name]
                 native = name if name != category.value else ""
-                found[part.note].append(
-                    Span(tokens[first][0], tokens[last][1], category, score, self.name, native)
-                )
+                found[part.note].append(Span(tokens[first][0], tokens[last][1], category, score, self.name, native))
 
 
 def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Phi]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.core.tagging import OUTSIDE, grouped, limited, sentences
+from deid_assets.core.tagging import OUTSIDE, limited, sentences
 from deid_crf.channels import Channel, Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
 from deid_crf.view import View
@@ -31,9 +31,7 @@ class Example:
     keys: Sequence[Keys] = field(default=(), repr=False)
 
 
-def examples(
-    views: Sequence[View], tags: Sequence[Sequence[str]], *, min_notes: int
-) -> tuple[list[Example], Tally]:
+def examples(views: Sequence[View], tags: Sequence[Sequence[str]], *, min_notes: int) -> tuple[list[Example], Tally]:
     """Return the notes with the keys of their tokens, and the tally of their words.
 
     Args:
@@ -89,7 +87,7 @@ class Attributes:
             around = [*gap, *(known[key] for key in of_channel), *gap]
             for number, offset in enumerate(channel.offsets):
                 for item, at in zip(found, around[reach + offset :], strict=False):
-                    item += at[number]
+                    item.extend(at[number])
         return found
 
 

@@ -151,7 +151,7 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, tags: Float
     doubt = 1.0 - tags[np.arange(len(tags)), chosen]
     certain = (chosen == 0) & (doubt <= _AS_GOOD_AS_CERTAIN)
     summed = np.concatenate([[0.0], np.cumsum(doubt)])
-    pieces = [piece for piece in _pieces(batch, certain) if summed[piece.stop] - summed[piece.start] >= 0.5]  # noqa: PLR2004 - half
+    pieces = [piece for piece in _pieces(batch, certain) if summed[piece.stop] - summed[piece.start] >= 0.5]
     if not pieces:
         return chosen
     sizes = np.array([len(piece) for piece in pieces])

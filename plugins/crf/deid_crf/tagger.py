@@ -81,10 +81,13 @@ class Tagger:
         """Yield every sequence of the notes once, in order, many at a time."""
         pad = reach(self._model.window)
         numbers = self._numbers(views, pad)
-        parts, first = [], pad
+        parts: list[Part] = []
+        first = pad
         for note, view in enumerate(views):
-            for part in inputs(view.text, view.tokens, grouping=self._model.grouping, longest=LONGEST):
-                parts.append(Part(note, part.start, range(first + part.start, first + part.stop)))
+            parts += [
+                Part(note, part.start, range(first + part.start, first + part.stop))
+                for part in inputs(view.text, view.tokens, grouping=self._model.grouping, longest=LONGEST)
+            ]
             first += len(view.tokens) + pad
         for some in _batches(parts):
             yield self._solved(some, numbers)
@@ -104,9 +107,7 @@ class Tagger:
         emissions = np.zeros((stop - first, len(self._model.tags)), dtype=np.float32)
         for table, of_channel in zip(self._tables, numbers, strict=True):
             table.add_to(emissions, of_channel, first)
-        moved = [
-            Part(part.note, part.first, range(part.rows.start - first, part.rows.stop - first)) for part in parts
-        ]
+        moved = [Part(part.note, part.first, range(part.rows.start - first, part.rows.stop - first)) for part in parts]
         batch = Batch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain)
         return Solved(moved, found, best(emissions, batch, self._chain, found.tags))

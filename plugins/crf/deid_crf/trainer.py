@@ -106,9 +106,7 @@ def _trained(
     for note in notes:
         items = attributes.items(note)
         told = [numbers[tag] for tag in note.tags]
-        for part in sequences(
-            note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw
-        ):
+        for part in sequences(note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw):
             suite.append(items[part.start : part.stop], told[part.start : part.stop])
             used += 1
     try:
@@ -122,7 +120,7 @@ def _suite(report: Report) -> pycrfsuite.Trainer:
     """Return a trainer of CRFsuite that reports each iteration and prints nothing."""
     import pycrfsuite  # noqa: PLC0415 - compiled, loaded when first needed
 
-    class Suite(pycrfsuite.Trainer):  # type: ignore[misc] - the library has no types
+    class Suite(pycrfsuite.Trainer):  # type: ignore[misc]  # the library has no types
         started = time.monotonic()
 
         def message(self, message: str) -> None:

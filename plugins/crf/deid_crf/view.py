@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from deid_assets.core.tagging import Token, tokenize
 from deid_crf.words import normal, short_shape
@@ -17,6 +18,8 @@ _FIELD_STEPS = (1, 2, 3, 4, 5, 8, 13, 21)
 _FAR = len(_FIELD_STEPS)
 _NEAR_FIELD = 6
 _MIN_LETTERS = 3
+_NEAR_STEPS = (2, 3, 5, 8, 13)
+_TOO_FAR = len(_NEAR_STEPS)
 _LINE_STEPS = (1, 2, 3, 5, 8, 12, 20, 40)
 _TOKEN_STEPS = (1, 2, 3, 5, 8, 15)
 _MAX_CHUNK = 24
@@ -101,7 +104,7 @@ def _lines(view: View) -> list[range]:
         at = view.text.find("\n", at + 1)
     if borders[-1] < len(starts):
         borders.append(len(starts))
-    return [range(first, stop) for first, stop in zip(borders, borders[1:], strict=False)]
+    return [range(first, stop) for first, stop in pairwise(borders)]
 
 
 def _fields(lows: Sequence[str]) -> list[tuple[str, str, int]]:
@@ -134,6 +137,27 @@ def _chunks(view: View) -> list[tuple[str, int]]:
     return found
 
 
+def nearby(opinion: Sequence[str]) -> list[tuple[str, int, str, int]]:
+    """Return for each token the label of the opinion before it and of the one after it, and how far, in steps."""
+    left = _last(opinion)
+    right = _last(opinion[::-1])[::-1]
+    return [(*before, *after) for before, after in zip(left, right, strict=True)]
+
+
+def _last(opinion: Sequence[str]) -> list[tuple[str, int]]:
+    """The label of the last opinion that ended before each token."""
+    found = []
+    ended, since, current = "", 0, "O"
+    for said in opinion:
+        since += 1
+        if current != "O" and said[2:] != current[2:]:
+            ended, since = current[2:], 1
+        current = said
+        step = bisect_right(_NEAR_STEPS, since)
+        found.append((ended, step) if ended and step < _TOO_FAR else ("", 0))
+    return found
+
+
 def elsewhere(view: View, fields: Sequence[tuple[str, str, int]]) -> list[tuple[str, ...]]:
     """Return for each name-like token the fields, and the opinions, under which it stands elsewhere in the note."""
     places: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -142,7 +166,7 @@ def elsewhere(view: View, fields: Sequence[tuple[str, str, int]]) -> list[tuple[
     for low, names in zip(view.lows, said, strict=True):
         for name in names:
             places[low][name] += 1
-    found = []
+    found: list[tuple[str, ...]] = []
     for word, low, own in zip(view.words, view.lows, said, strict=True):
         known = places.get(low) if _is_telling(word) else None
         if not known:

@@ -56,7 +56,7 @@ def attributes(word: str, distance: int) -> list[str]:
         return ["edge"]
     low = normal(word)
     said = [f"l{low}", f"z{short_shape(word)}"]
-    if distance <= 2:  # noqa: PLR2004 - nearer neighbours say more
+    if distance <= 2:
         said.append(f"s3{low[-3:]}")
     if distance <= 1:
         said += [f"p3{low[:3]}", f"s2{low[-2:]}", f"h{shape(word)}", f"n{min(len(word), LONG_WORD)}"]
@@ -70,7 +70,7 @@ def _details(word: str, low: str) -> list[str]:
     edged = f"^{low}$"
     return [
         f"w{word}",
-        *(f"p{size}{low[:size]}" for size in affixes if size != 3),  # noqa: PLR2004 - said already
+        *(f"p{size}{low[:size]}" for size in affixes if size != 3),
         *(f"s{size}{low[-size:]}" for size in affixes if size not in (2, 3)),
         *{f"g{edged[at : at + 3]}": None for at in range(len(edged) - 2)},
     ]
