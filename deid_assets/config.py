@@ -53,7 +53,7 @@ class Gates(_Frozen):
     recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
     min_gold_characters: int = Field(default=200, ge=1)
     recall_lower_bound: Mapping[str, Share] = Field(default={"ALL": 0.9})
-    notes_covered_lower_bound: Share = 0.5
+    notes_covered_lower_bound: Share = 0.4
     min_gold_spans: int = Field(default=100, ge=1)
     min_gold_notes: int = Field(default=50, ge=1)
     worst_group_by: str = ""
