@@ -91,6 +91,30 @@ def test_the_examples_of_notes_run(tmp_path):
     assert "Seen by Dr. [NAME]." in (tmp_path / "ward-redacted" / "3" / "0001.txt").read_text()
 
 
+def test_the_examples_of_evaluation_run(tmp_path):
+    script = "\n".join(blocks(DOCS / "evaluation.md"))
+    script = re.sub(r"^(deid adjudicate.*)$", r"\1 || test $? = 1", script, flags=re.MULTILINE)  # 1: there are ties
+    # A second annotator of the same notes, who overlooks every tenth span.
+    script = script.replace(
+        "deid corpus make --lang en --notes 60 --out second.jsonl",
+        "python - <<'EOF'\nimport json\nwith open('gold.jsonl') as gold, open('second.jsonl', 'w') as second:\n"
+        "    for line in gold:\n        note = json.loads(line)\n"
+        "        note['spans'] = [span for at, span in enumerate(note['spans']) if at % 10]\n"
+        "        print(json.dumps(note), file=second)\nEOF",
+    )
+    done = run(script, tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "report",
+        "secret",
+        "doubts.csv",
+        "changes.jsonl",
+        "ties.jsonl",
+    }
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o700
+    assert "places where at least 2 of 2 systems agree" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set")
 def test_the_scores_of_the_corpora_are_printed(tmp_path):
