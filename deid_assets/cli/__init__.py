@@ -13,6 +13,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.training import export, list_recipes, train
+from deid_assets.cli.repopulation import repopulate, twin
 from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
 
@@ -39,7 +40,9 @@ __all__ = [
     "profiles",
     "redact",
     "reidentify",
+    "repopulate",
     "train",
+    "twin",
     "vault_app",
     "verify",
 ]

@@ -195,7 +195,10 @@ class _Opener:
 
             found = open_notes(self._vault, chunk, self._asked)
             pairs = zip(chunk, found, strict=True)
-            return [original or Failed(note.note_id, "reidentify", "NotInVault") for note, original in pairs]
+            return [
+                Failed(note.note_id, "reidentify", "NotInVault") if original is None else original  # may be empty
+                for note, original in pairs
+            ]
         from deid_assets.vault.tokens import open_all  # noqa: PLC0415 - loads SQLAlchemy
 
         if self._key is None or self._log is None:

@@ -115,6 +115,16 @@ def test_the_examples_of_evaluation_run(tmp_path):
     assert "places where at least 2 of 2 systems agree" in done.stderr
 
 
+def test_the_examples_of_the_vault_run(tmp_path):
+    page = DOCS / "vault.md"
+    done = run("\n".join(blocks(page)), tmp_path)
+
+    originals = {line for line in (tmp_path / "originals.jsonl").read_text().splitlines()}
+    assert len(originals) == 40
+    assert "whole: " in done.stderr
+    assert (tmp_path / "filled.jsonl").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set")
 def test_the_scores_of_the_corpora_are_printed(tmp_path):

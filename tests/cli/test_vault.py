@@ -36,6 +36,14 @@ def test_there_and_back(deid, redacted, records, three, tmp_path):
     assert (tmp_path / "home" / "back.jsonl").stat().st_mode & 0o77 == 0
 
 
+def test_an_empty_note_comes_back_too(deid, write, records):
+    write("empty.jsonl", {"id": "e", "text": "", "lang": "en", "patient_id": "p"})
+    deid("redact", "empty.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl", "--vault", URL)
+    ran = deid("reidentify", "out.jsonl", "--vault", URL, *WHO, "--out", "back.jsonl")
+
+    assert (ran.code, texts(records, "back.jsonl")) == (0, [("e", "")])
+
+
 def test_the_log_shows_it(deid, redacted):
     deid("reidentify", redacted, "--vault", URL, *WHO, "--out", "back.jsonl")
     rows = deid("vault", "log", "--vault", URL, "--json").json

@@ -1,0 +1,40 @@
+"""A twin of a corpus: the same notes with other people's names, for audits of what a model remembers."""
+
+from __future__ import annotations
+
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import DeidError
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Policy, Redacted, redact
+from deid_assets.core.span import DisjointSpans
+from deid_assets.edits.repopulate import identity_in
+from deid_assets.policies.surrogate import Surrogate
+
+
+def twin_policy() -> Policy:
+    """Return the policy that writes other names and keeps everything else."""
+    return Policy("twin", Surrogate(), keep=frozenset(Phi) - {Phi.NAME})
+
+
+def twin_key(key: Key, number: int) -> Key:
+    """Return the key of one of many twins; the same number gives the same twin again."""
+    return Key(key.derive("twin", str(number)))
+
+
+def twin(note: Note, spans: DisjointSpans, *, key: Key) -> Redacted | Failed:
+    """Return the note with other names, or why it has no twin: a name for which none can be made.
+
+    Args:
+        note: The original.
+        spans: Only its names are used.
+        key: As ``twin_key`` gives it.
+    """
+    try:
+        found = redact(note, spans, twin_policy(), key=key)
+    except DeidError as error:
+        return Failed(note.note_id, "twin", type(error).__name__)
+    if any(identity_in(found.text[edit.new_start : edit.new_end])[0] for edit in found.edits):
+        return Failed(note.note_id, "twin", "NoOtherName")
+    return found
