@@ -8,6 +8,7 @@ from pathlib import Path
 
 from deid_assets.cli.annotators import Reading, read_opinions
 from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.evaluation_inputs import Named
 from deid_assets.cli.lists import check_list, write_list
 from deid_assets.cli.outputs import check_out, out_format
 from deid_assets.cli.streams import Withheld
@@ -39,9 +40,11 @@ def adjudicate_files(
         InputError: No file has the text, the files are not of the same notes, or every note has a tie.
     """
     check_list(ties)
-    inputs = [Path(file.rpartition("=")[0] or file) for file in files] + [Path(file) for file in files]
+    inputs = [*(Named.parse(file).path for file in files), *filter(None, [notes])]
     written_as = out_format(out, None)
-    check_out(out, inputs=[*inputs, *([notes] if notes else [])], is_folder=written_as.is_folder)
+    check_out(out, inputs=inputs, is_folder=written_as.is_folder)
+    if ties is not None:
+        check_out(ties, inputs=[*inputs, out], is_folder=False, option="--ties")
     withheld = Withheld()
     opinions = read_opinions(files, reading=reading, notes=notes, sources=(), withheld=withheld)
     if not opinions.notes:

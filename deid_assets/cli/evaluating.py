@@ -28,35 +28,46 @@ SourcesOption = Arg[
 ]
 
 
+ReportOption = Arg[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Where report.html and report.json go, if anywhere.")
+]
+ScoredOption = Arg[
+    list[str] | None,
+    typer.Option(
+        "--source", metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
+    ),
+]
+GroupOption = Arg[
+    list[str] | None, typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times.")
+]
+SampleOption = Arg[bool, typer.Option("--sample", help="The gold is a sample of the notes with predictions.")]
+OverlapsOption = Arg[bool, typer.Option("--allow-overlaps", help="Score gold whose spans overlap.")]
+RestrictedOption = Arg[
+    bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
+]
+CausesOption = Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")]
+CardOption = Arg[
+    list[Path] | None, typer.Option(metavar="FILE", help="Model card in JSON with a learning curve; several times.")
+]
+GoldOption = Arg[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
+
+
 @app.command()
 @guarded
 def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     context: typer.Context,
     *,
-    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
+    gold: GoldOption,
     pred: SystemsOption,
-    out: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Where report.html and report.json go, if anywhere.")
-    ] = None,
+    out: ReportOption = None,
     profile: ProfileOption = "harmonised",
-    source: Arg[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
-        ),
-    ] = None,
-    group_by: Arg[
-        list[str] | None, typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times.")
-    ] = None,
-    sample: Arg[bool, typer.Option("--sample", help="The gold is a sample of the notes with predictions.")] = False,
-    allow_overlaps: Arg[bool, typer.Option("--allow-overlaps", help="Score gold whose spans overlap.")] = False,
-    restricted: Arg[
-        bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
-    ] = False,
-    causes: Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")] = None,
-    card: Arg[
-        list[Path] | None, typer.Option(metavar="FILE", help="Model card in JSON with a learning curve; several times.")
-    ] = None,
+    source: ScoredOption = None,
+    group_by: GroupOption = None,
+    sample: SampleOption = False,
+    allow_overlaps: OverlapsOption = False,
+    restricted: RestrictedOption = False,
+    causes: CausesOption = None,
+    card: CardOption = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,
@@ -77,22 +88,12 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
         check_out(out, inputs=inputs, is_folder=True)
     if as_json and markdown:
         raise ConfigError("give --json or --markdown, not both")
+    style = "json" if as_json else "markdown" if markdown else "table"
     request = Request(
-        gold=notes,
-        preds=preds,
-        out=out,
-        sources=source or (),
-        labels=labels,
-        profile=profile,
-        style="json" if as_json else "markdown" if markdown else "table",
-        group_by=group_by or (),
-        restricted=restricted,
-        causes=causes,
-        cards=card or (),
-        is_sample=sample,
-        overlaps_allowed=allow_overlaps,
-        command=_command_line(context),
-    )
+        gold=notes, preds=preds, out=out, sources=source or (), labels=labels, profile=profile, style=style,
+        group_by=group_by or (), restricted=restricted, causes=causes, cards=card or (), is_sample=sample,
+        overlaps_allowed=allow_overlaps, command=_command_line(context),
+    )  # fmt: skip
     return evaluate_files(request)
 
 
@@ -154,7 +155,7 @@ def adjudicate(
 @guarded
 def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
     *,
-    gold: Arg[Path, typer.Option(metavar="NOTES", help="Annotated notes.")],
+    gold: GoldOption,
     pred: SystemsOption,
     source: SourcesOption = None,
     agreeing: Arg[

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,11 @@ def read_curve(path: Path) -> dict[str, Any]:
     if not epochs:
         raise InputError(f"{path}: no list of epochs, each with epoch and loss; this card has no learning curve")
     rows = [{key: entry.get(key) for key in _EPOCH} for entry in epochs]
+    for at, row in enumerate(rows, start=1):
+        if any(isinstance(value, float) and not isfinite(value) for value in row.values()):
+            raise InputError(
+                f"{path}: epoch {at} has a value that is NaN or infinite; train again, or leave the card out"
+            )
     name = card.get("name") if isinstance(card, dict) else None
     return {"name": name if isinstance(name, str) else path.parent.name or path.stem, "epochs": rows}
 

@@ -200,7 +200,7 @@ class _Maker:
             "members": list(one.system.members),
             **self._scores(one),
             "left_by_label": left_json(outcomes, self._patients, resamples=options.resamples),
-            "notes": notes_json(outcomes, self._patients),
+            "notes": notes_json(outcomes, self._patients, profile=corpus.profile),
             "groups": groups_json(one.rows, self._groups, self._patients, resamples=options.resamples),
             "rarity": rarity_json(corpus, spans, self._shares),
             "residual": residual_json(one.system, strict),

@@ -16,6 +16,7 @@ from deid_assets.core.note_outcomes import (
     fully_redacted_by_label,
     worst_notes,
 )
+from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.residual import rare_leaks, residual
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.gold_profile import value_key
@@ -32,10 +33,10 @@ FEWEST_SPANS = 20
 """Gold spans below which a group is not named the worst: chance alone may make it so."""
 
 
-def notes_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str]) -> Json:
+def notes_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, profile: Profile) -> Json:
     """Return shares of notes and patients of which nothing is left, and the worst notes by id."""
-    names = frozenset({"NAME"})
-    of_names = any("NAME" in outcome.gold for outcome in outcomes)
+    names = frozenset({profile.label_of(Phi.NAME) or ""})
+    of_names = any(not names.isdisjoint(outcome.gold) for outcome in outcomes)
     by_person = by_patient((one for one in outcomes if one.note_id in patients), patients)
     return {
         "covered": _share(fully_redacted(outcomes)),
