@@ -23,7 +23,7 @@ class Channel:
     Args:
         name: Prefix of its attributes.
         offsets: Neighbours whose keys count for a token, 0 being its own.
-        attributes: A key's attributes at an offset, without prefix.
+        attributes: A key's attributes, without prefix, by distance.
         edge: Key of what is before and after the note; of ``None`` nothing is said.
     """
 
@@ -34,10 +34,17 @@ class Channel:
 
     def named(self, key: Hashable, offset: int) -> list[str]:
         """Return a key's attributes as they stand in a model."""
-        if key is None:
-            return []
-        prefix = f"{self.name}{offset}" if len(self.offsets) > 1 else self.name
-        return [f"{prefix}:{name}" for name in self.attributes(key, offset)]
+        prefix = self.prefix(offset)
+        return [f"{prefix}{name}" for name in self.said([key], offset)[0]]
+
+    def prefix(self, offset: int) -> str:
+        """Return what begins the names of the attributes at an offset."""
+        return f"{self.name}{offset}:" if len(self.offsets) > 1 else f"{self.name}:"
+
+    def said(self, keys: Keys, offset: int) -> list[Sequence[str]]:
+        """Return each key's attributes without prefix; those at an offset to the left are those to the right."""
+        distance = abs(offset)
+        return [() if key is None else self.attributes(key, distance) for key in keys]
 
 
 def channels(window: int) -> tuple[Channel, ...]:
@@ -48,7 +55,7 @@ def channels(window: int) -> tuple[Channel, ...]:
     """
     around = (-1, 0, 1)
     return (
-        Channel("w", tuple(range(-window, window + 1)), lambda word, at: attributes(word, abs(at)), EDGE),
+        Channel("w", tuple(range(-window, window + 1)), attributes, EDGE),
         Channel("b", (-1, 0, 1, 2), lambda pair, _: [f"{pair[0]} {pair[1]}"], (EDGE, EDGE)),
         Channel("z", (0,), _shapes),
         Channel("c", (0,), _chunk),

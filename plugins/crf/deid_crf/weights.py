@@ -38,9 +38,13 @@ class Weights:
     values: NDArray[np.float32]
     transitions: NDArray[np.float32]
 
-    def sums(self, attributes: Sequence[Sequence[str]]) -> Rows:
-        """Return the summed weights of each set of attributes: (sets, tags)."""
-        known = [[self.numbers[name] for name in names if name in self.numbers] for names in attributes]
+    def beginning_with(self, prefix: str) -> dict[str, int]:
+        """Return the numbers of the attributes of one prefix, by the rest of their names."""
+        size = len(prefix)
+        return {name[size:]: number for name, number in self.numbers.items() if name.startswith(prefix)}
+
+    def sums(self, known: Sequence[Sequence[int]]) -> Rows:
+        """Return the summed weights of each set of attributes, given by number: (sets, tags)."""
         rows = np.repeat(np.arange(len(known)), [len(each) for each in known])
         wanted = np.array([number for each in known for number in each], dtype=np.int64)
         starts, sizes = self.first[wanted], self.first[wanted + 1] - self.first[wanted]
@@ -61,6 +65,7 @@ class Table:
 
     def __init__(self, channel: Channel, weights: Weights) -> None:
         self._channel, self._weights = channel, weights
+        self._known = [weights.beginning_with(channel.prefix(offset)) for offset in channel.offsets]
         self._forget()
 
     def _forget(self) -> None:
@@ -83,9 +88,12 @@ class Table:
         return np.array(found, dtype=np.int32)
 
     def _learn(self, keys: Sequence[Hashable]) -> None:
-        channel = self._channel
+        said = {distance: self._channel.said(keys, distance) for distance in {*map(abs, self._channel.offsets)}}
         added = np.stack(
-            [self._weights.sums([channel.named(key, offset) for key in keys]) for offset in channel.offsets]
+            [
+                self._weights.sums([[known[name] for name in names if name in known] for names in said[abs(offset)]])
+                for offset, known in zip(self._channel.offsets, self._known, strict=True)
+            ]
         )
         telling = added.any(axis=(0, 2))
         places = np.where(telling, self._used - 1 + np.cumsum(telling), _NOTHING)

@@ -1,0 +1,183 @@
+"""What the tagger looks at around a token."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deid_assets.core.note import Note
+from deid_assets.core.tagging import tokenize
+from deid_assets.gazetteers import Entry, write_gazetteer
+from deid_crf.channels import channels, keys_of
+from deid_crf.examples import Attributes, Example, examples, sequences
+from deid_crf.lists import Lists
+from deid_crf.sources import Sources
+from deid_crf.statistics import UNSEEN, Memory, described, keys, known, tally, total
+from deid_crf.view import View, elsewhere, layout, nearby
+from deid_crf.words import attributes, normal, shape, short_shape
+
+
+@pytest.mark.parametrize(
+    ("word", "low", "long", "short"),
+    [
+        ("Moss", "moss", "Xxxx", "Xx"),
+        ("ICU", "icu", "XXX", "XX"),
+        ("A", "a", "X", "X"),
+        ("McKay", "mckay", "XxXxx", "XxXx"),
+        ("2021", "0000", "0000", "0"),
+        (":", ":", ":", ":"),
+        ("\u00c9tang", "\u00e9tang", "Xxxxx", "Xx"),
+        ("\u4e2d\u6587", "\u4e2d\u6587", "xx", "x"),
+    ],
+)
+def test_words_have_forms(word: str, low: str, long: str, short: str) -> None:
+    assert (normal(word), shape(word), short_shape(word)) == (low, long, short)
+
+
+def test_a_nearer_word_says_all_that_a_farther_one_says_and_more() -> None:
+    said = [set(attributes("Larkham", distance)) for distance in range(4)]
+
+    assert said[3] < said[2] < said[1] < said[0]
+
+
+def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
+    view = View.of("Treating physician: Ada Moss\nno colon here\nWard: 3 Tel: 12")
+    fields = dict(zip(view.words, layout(view).fields, strict=True))
+
+    assert fields["Ada"][:2] == ("physician", "treating physician")
+    assert fields["Ada"][2] < fields["Moss"][2]
+    assert fields["here"][0] == ""
+    assert (fields["3"][0], fields["12"][0]) == ("ward", "tel")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n", "\x00 \x1f\ufeffq"]
+)
+def test_every_token_has_its_place(text: str) -> None:
+    view = View.of(text)
+    where = layout(view)
+
+    for column in (where.fields, where.lines, where.places, where.chunks, elsewhere(view, where.fields)):
+        assert len(column) == len(view.tokens) == len(tokenize(text))
+    assert {len(column) for column in keys_of(view, [UNSEEN] * len(view.tokens))} == {len(view.tokens)}
+
+
+def test_what_is_written_without_blanks_is_one_chunk() -> None:
+    view = View.of("on 3/14/2021 by a.moss@x.org")
+
+    assert [chunk for chunk in layout(view).chunks if chunk[0]][:5] == [("0/0/0", number) for number in range(5)]
+
+
+def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> None:
+    view = View.of("Patient: Moss\nDear Moss,\nClinic: Holt")
+    found = dict(zip(view.tokens, elsewhere(view, layout(view).fields), strict=True))
+    by_word = {(view.text[start:end], start): names for (start, end), names in found.items()}
+
+    assert by_word[("Moss", 19)] == ("fpatient",)
+    assert by_word[("Moss", 9)] == ()
+    assert by_word[("Holt", 33)] == ()
+
+
+def test_opinions_before_and_after_a_token_are_seen_from_it() -> None:
+    found = nearby(["B-RELATIVE", "O", "O", "B-AGE", "I-AGE", "O"])
+
+    assert [(before, after) for before, _, after, _ in found] == [
+        ("", "AGE"),
+        ("RELATIVE", "AGE"),
+        ("RELATIVE", "AGE"),
+        ("RELATIVE", ""),
+        ("RELATIVE", ""),
+        ("AGE", ""),
+    ]
+
+
+def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
+    notes = [tally(["moss", "ward"], ["NAME", "O"]), tally(["moss"], ["CITY"]), tally(["ward"], ["O"])]
+    counted = total(notes)
+
+    assert keys(["moss", "ward"], counted, notes[0], min_notes=1) == [
+        described({"CITY": 1}),
+        described({"O": 1}),
+    ]
+    assert keys(["moss"], counted, notes[0], min_notes=2) == [UNSEEN]
+
+
+def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
+    counted = total([tally(["moss", "ward"], ["NAME", "O"]), tally(["ward"], ["O"])])
+    memory = Memory(known(counted, min_notes=2))
+
+    assert memory["moss"] == memory["never"] == UNSEEN
+    assert memory["ward"] == ("O:5", "O:5:1")
+
+
+@pytest.mark.parametrize(
+    ("grouping", "keep_empty", "expected"),
+    [
+        (1, 1.0, ["A b.", "C Moss d.", "E f.", "G Holt."]),
+        (2, 1.0, ["A b.C Moss d.", "E f.G Holt."]),
+        (100, 1.0, ["A b.C Moss d.E f.G Holt."]),
+        (100, 0.0, ["C Moss d.", "G Holt."]),
+        (1, 0.0, ["C Moss d.", "G Holt."]),
+    ],
+)
+def test_sentences_without_span_or_opinion_may_be_left_out(
+    grouping: int, keep_empty: float, expected: list[str]
+) -> None:
+    view = View.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
+    tags = ["S-NAME" if word == "Moss" else "O" for word in view.words]
+    note = Example(replace(view, opinion=["B-NAME" if word == "Holt" else "O" for word in view.words]), tags)
+
+    parts = sequences(note, grouping=grouping, longest=100, keep_empty=keep_empty, draw=random.Random(0))
+
+    texts = [view.text[view.tokens[part.start][0] : view.tokens[part.stop - 1][1]].replace("\n", "") for part in parts]
+    assert texts == expected
+
+
+def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
+    view = View.of("word " * 25)
+    note = Example(view, ["O"] * 25)
+
+    parts = list(sequences(note, grouping=1, longest=10, keep_empty=1.0, draw=random.Random(0)))
+
+    assert max(map(len, parts)) <= 10
+    assert [number for part in parts for number in part] == list(range(25))
+
+
+def test_attributes_of_too_few_notes_are_left_out() -> None:
+    views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
+    found, _ = examples(views, [["O"] * len(view.words) for view in views], min_notes=2)
+    numbers = Attributes(found, channels(1), min_notes=2).numbers
+
+    assert "w0:wHolt" in numbers
+    assert "w0:wMoss" not in numbers
+    assert "w1:lmoss" not in numbers
+
+
+def test_training_and_use_name_the_same_attributes() -> None:
+    view = View.of("Patient: Ada Moss\nSeen on 3 May.")
+    found, _ = examples([view], [["O"] * len(view.words)], min_notes=1)
+    attributes_ = Attributes(found, channels(3), min_notes=1)
+    by_digits = {b"%d" % number: name for name, number in attributes_.numbers.items()}
+    in_training = [{by_digits[digits] for digits in item} for item in attributes_.items(found[0])]
+
+    for at in range(len(view.tokens)):
+        in_use = set()
+        for channel, of_channel in zip(channels(3), found[0].keys, strict=True):
+            for offset in channel.offsets:
+                inside = 0 <= at + offset < len(view.tokens)
+                in_use.update(channel.named(of_channel[at + offset] if inside else channel.edge, offset))
+        assert in_training[at] == in_use
+
+
+def test_lists_hit_words_and_phrases(tmp_path: Path) -> None:
+    write_gazetteer(tmp_path / "names.gaz", [Entry("Moss", 1.0)], kind="last_names")
+    write_gazetteer(tmp_path / "towns.gaz", [Entry("Great Larkham", 1.0), Entry("Great", 1.0)], kind="cities")
+    view = View.of("Moss of Great Larkham")
+
+    (found,) = Sources("", [tmp_path / "names.gaz", tmp_path / "towns.gaz"]).views([Note("n", view.text)])
+
+    assert found.hits == [("last_names",), (), ("B-cities",), ("I-cities",)]
+    assert Lists([tmp_path / "names.gaz"]).hits(["MOSS"]) == [("last_names",)]
