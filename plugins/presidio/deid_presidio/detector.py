@@ -15,17 +15,23 @@ if TYPE_CHECKING:
 ENTITIES = LabelMap(
     "presidio",
     {
+        "AGE": Phi.AGE,
         "CREDIT_CARD": Phi.ACCOUNT,
         "CRYPTO": Phi.ACCOUNT,
         "DATE_TIME": Phi.DATE,
+        "EMAIL": Phi.EMAIL,
         "EMAIL_ADDRESS": Phi.EMAIL,
         "ES_NIE": Phi.NATIONAL_ID,
         "ES_NIF": Phi.NATIONAL_ID,
         "IBAN_CODE": Phi.ACCOUNT,
+        "ID": Phi.ID,
         "IP_ADDRESS": Phi.IP,
+        "LOCATION": Phi.LOCATION,
         "MAC_ADDRESS": Phi.DEVICE,
         "MEDICAL_LICENSE": Phi.LICENSE,
         "NRP": None,
+        "ORGANIZATION": Phi.ORGANIZATION,
+        "PERSON": Phi.NAME,
         "PHONE_NUMBER": Phi.PHONE,
         "UK_NHS": Phi.NATIONAL_ID,
         "URL": Phi.URL,
@@ -43,7 +49,7 @@ LANGUAGES = ("en", "es")
 
 
 class PresidioDetector:
-    """Runs the pattern recognizers that Presidio loads by default; names and places need a model and are not found.
+    """Runs the pattern recognizers that Presidio loads by default, and a spaCy pipeline for names and places if given.
 
     A note in a language other than ``LANGUAGES``, or in none, is read as English.
 
@@ -52,15 +58,17 @@ class PresidioDetector:
         context: Raise a score when one of the recognizer's words stands shortly before, as Presidio does.
         timeout_s: Limit per pattern and note. Presidio skips a pattern that takes longer; here the note fails.
         phone_regions: ISO 3166 regions whose national phone formats are tried; each costs time.
+        model: Folder of a spaCy pipeline in one of ``LANGUAGES``, or name of an installed one; nothing is fetched.
+            Without it names and places are not found.
 
     Raises:
-        ConfigError: ``min_score`` or ``timeout_s`` is out of range.
+        ConfigError: ``min_score`` or ``timeout_s`` is out of range, or there is no such pipeline.
         UnknownLabelError: The installed Presidio knows an entity that ``ENTITIES`` does not map.
     """
 
     name = "presidio"
     version = "0.1.0"
-    labels = ENTITIES.categories
+    labels: frozenset[Phi] = ENTITIES.categories
 
     def __init__(
         self,
@@ -69,6 +77,7 @@ class PresidioDetector:
         context: bool = True,
         timeout_s: float = 10.0,
         phone_regions: Sequence[str] = ("US", "GB", "ES", "DE", "FR", "CA"),
+        model: str = "",
     ) -> None:
         from deid_presidio.engine import offline_engine  # noqa: PLC0415 - loads presidio and spaCy, 2 s
 
@@ -78,10 +87,11 @@ class PresidioDetector:
             raise ConfigError(f"presidio: timeout_s is {timeout_s}; it must be positive")
         self.version = f"{type(self).version}+presidio{metadata.version('presidio-analyzer')}"
         self._engine = offline_engine(
-            LANGUAGES, context=context, timeout_s=timeout_s, phone_regions=tuple(phone_regions)
+            LANGUAGES, context=context, timeout_s=timeout_s, phone_regions=tuple(phone_regions), model=model
         )
-        for lang in LANGUAGES:
-            ENTITIES.require(self._engine.get_supported_entities(lang))
+        entities = {entity for lang in LANGUAGES for entity in self._engine.get_supported_entities(lang)}
+        ENTITIES.require(entities)
+        self.labels = frozenset(label for entity in entities if (label := ENTITIES[entity]) is not None)
         self._min_score = min_score
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:

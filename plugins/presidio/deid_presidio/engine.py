@@ -1,4 +1,4 @@
-"""An ``AnalyzerEngine`` that loads no model, opens no socket, logs nothing and skips nothing."""
+"""An ``AnalyzerEngine`` that fetches no model, opens no socket, logs nothing and skips nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from presidio_analyzer import AnalyzerEngine, Pattern, PatternRecognizer, RecognizerRegistry, RecognizerResult
 from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
-from presidio_analyzer.nlp_engine import NoOpNlpEngine
+from presidio_analyzer.nlp_engine import NlpEngine, NoOpNlpEngine
 from presidio_analyzer.predefined_recognizers import (
     EmailRecognizer,
     IbanRecognizer,
@@ -17,6 +17,7 @@ from presidio_analyzer.predefined_recognizers import (
     SpacyRecognizer,
 )
 
+from deid_presidio.models import PipelineNlpEngine
 from deid_presidio.recognizers import OfflineEmail, StrictIban, WindowedPhone
 from deid_presidio.regexes import StrictRegex
 
@@ -38,7 +39,7 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 
 def offline_engine(
-    languages: Sequence[str], *, context: bool, timeout_s: float, phone_regions: tuple[str, ...]
+    languages: Sequence[str], *, context: bool, timeout_s: float, phone_regions: tuple[str, ...], model: str = ""
 ) -> AnalyzerEngine:
     """Return Presidio's default pattern recognizers in an engine fit for notes.
 
@@ -47,6 +48,7 @@ def offline_engine(
         context: Whether words before a hit raise its score.
         timeout_s: Limit per pattern and note, in seconds.
         phone_regions: ISO 3166 regions whose national phone formats are tried.
+        model: spaCy pipeline for names and places; none when empty.
     """
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -57,9 +59,13 @@ def offline_engine(
         for recognizer in predefined.recognizers
         if not isinstance(recognizer, SpacyRecognizer)
     ]
+    nlp_engine: NlpEngine = NoOpNlpEngine([{"lang_code": lang, "model_name": "none"} for lang in languages])
+    if model:
+        nlp_engine = pipeline = PipelineNlpEngine(languages, model)
+        recognizers.append(pipeline.recognizer())
     return AnalyzerEngine(
         registry=RecognizerRegistry(recognizers=recognizers, supported_languages=list(languages)),
-        nlp_engine=NoOpNlpEngine([{"lang_code": lang, "model_name": "none"} for lang in languages]),
+        nlp_engine=nlp_engine,
         supported_languages=list(languages),
         context_aware_enhancer=WordsBefore() if context else Unchanged(),
     )
