@@ -15,7 +15,7 @@ from deid_assets.policies.words import is_name, reletter, renamed
 
 _DOMAINS = ("example.com", "example.net", "example.org")  # RFC 2606
 _NETWORKS = ("192.0.2", "198.51.100", "203.0.113")  # RFC 5737
-_PIECE = re.compile(r"[^\W\d_]+|\d+")
+_PIECE = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")  # JaneRoe has two
 _SHORTEST_NAME = 3
 _INITIALS = 2  # at most, before or after a name
 
@@ -24,7 +24,7 @@ def email(text: str, context: Context, attempt: int = 0) -> str:
     """Return an address whose user is the surrogate of the original's, at a host for examples; one host for one host."""
     user, _, host = text.rpartition("@")
     draw = Draw(context, "email", fold(host), attempt=attempt)
-    drawn = _account(user or host, context, attempt)
+    drawn = _account(user or host, context, attempt, is_word=True)
     if drawn == user:
         drawn = f"{fold(locale_of(context.note.lang).last.pick(draw))}{draw.below(90) + 10}"
     return f"{drawn}@{draw.pick(_DOMAINS)}"
@@ -53,15 +53,24 @@ def ip(text: str, context: Context, attempt: int = 0) -> str:
     return f"{draw.pick(_NETWORKS)}.{draw.below(254) + 1}"
 
 
-def _account(text: str, context: Context, attempt: int) -> str:
-    """Return an account name with its names, initials and digits drawn anew."""
-    return _PIECE.sub(lambda match: _piece(match[0], context, attempt), text)
+def _account(text: str, context: Context, attempt: int, *, is_word: bool = False) -> str:
+    """Return an account name with its names, initials and digits drawn anew.
+
+    Args:
+        text: The account name.
+        context: The note and the key.
+        attempt: Another number gives another name.
+        is_word: Whether unknown letters become a name, rather than letters.
+    """
+    return _PIECE.sub(lambda match: _piece(match[0], context, attempt, is_word=is_word), text)
 
 
-def _piece(piece: str, context: Context, attempt: int) -> str:
+def _piece(piece: str, context: Context, attempt: int, *, is_word: bool) -> str:
     if piece.isdigit():
         return reshape(piece, context, "account digits", attempt)
     parts = _glued(piece, context)
+    if parts is None and is_word:
+        return _renamed(piece, context, attempt)
     if parts is None:
         return reshape(piece, context, "USERNAME", attempt)
     return "".join(_renamed(part, context, attempt) for part in parts)
@@ -84,6 +93,10 @@ def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
     if len(piece) < _SHORTEST_NAME:
         return (piece,)
     note = context.note
+    particles = locale_of(note.lang).name_words.particles
+    for at in range(2, len(piece) - _SHORTEST_NAME + 1):
+        if piece[:at] in particles and fold(piece[at:]) in locale_of(note.lang).surnames:
+            return piece[:at], piece[at:]
     if _is_named(locale_of(note.lang), piece) or _mentions(note, piece) > 1:
         # The address is part of the note: a second mention makes a piece of it a name.
         return (piece,)
@@ -101,12 +114,9 @@ def _mentions(note: Note, piece: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
-    """Return particle and name, two names, or initials and a name, of which the lists know the names."""
+    """Return two names, or initials and a name, of which the lists know the names."""
     locale = locale_of(lang)
     splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
-    for first, last in splits:
-        if first in locale.name_words.particles and len(first) > 1 and _is_long_name(locale, last):
-            return first, last
     for first, last in splits:
         if _is_long_name(locale, first) and _is_long_name(locale, last):
             return first, last

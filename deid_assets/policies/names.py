@@ -101,11 +101,19 @@ def _kind(
         value in _SUFFIXES or (value in locale.name_words.degrees and token.isupper() and not text.isupper())
     ):
         return "kept"
-    if len(token) == 1 or (len(token) <= _SHORT and token[0].isupper() and token[-1].isupper() and token[1].islower()):
-        return "initials"  # also JdV
+    if len(token) == 1 or (len(token) <= _SHORT and _is_abbreviated(text, end, token)):
+        return "initials"
     is_short = len(token) <= _SHORT and token.isupper() and token.isalpha() and not is_name(locale, token)
     others_shout = any(last - first > _SHORT and text[first:last].isupper() for first, last in words)
-    return "initials" if is_short and not others_shout and (len(token) == 2 or len(words) == 1) else "name"
+    is_alone = sum(other not in locale.name_words.all_titles for other in values) == 1
+    return "initials" if is_short and not others_shout and (len(token) == 2 or is_alone) else "name"
+
+
+def _is_abbreviated(text: str, end: int, token: str) -> bool:
+    """Whether a short word stands for a name: JdV, or Th. in A.Th. Bakker."""
+    if token[0].isupper() and token[-1].isupper() and token[1].islower():
+        return True
+    return token[0].isupper() and token[1:].islower() and text[end : end + 1] == "." and end + 1 < len(text)
 
 
 def _is_particle(text: str, words: list[tuple[int, int]], values: list[str], place: int, locale: Locale) -> bool:
@@ -177,6 +185,8 @@ def _other(token: str, piece: Piece, sex: str | None, context: Context, attempt:
     if piece.kind == "kept":
         return token
     if piece.kind == "initials":
+        if len(token) > 1 and token[1:].islower():
+            return reletter(token[0], context)
         return "".join(reletter(letter, context) if letter.isupper() or len(token) == 1 else letter for letter in token)
     role = piece.role
     if role == "n" and sex in ("f", "m"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from deid_assets.core.redact import Context
@@ -58,8 +58,7 @@ def template(text: str, context: Context, kind: Kind, attempt: int, city: CityMa
     locale, value = locale_of(context.note.lang), fold(text)
     words: PhraseWords = getattr(locale, kind)
     tokens = tokens_of(text, context.note.lang, kind)
-    linked = [name for name in words.names if _starts_with_link(name, words)]
-    if linked and tokens and tokens[0].kind == "link":  # Am Markt 3
+    if kind == "streets" and tokens and tokens[0].kind == "link" and (linked := _street_names(locale)[1]):  # Am Markt 3
         return Draw(context, kind, value, attempt=attempt).pick(linked)
     form = Draw(context, f"{kind} form", value).pick(words.templates)
     name = locale.last.pick(Draw(context, kind, value, attempt=attempt))
@@ -104,7 +103,7 @@ def institution(text: str, context: Context, kind: Kind, attempt: int, city: Cit
         cursor = tokens[place + used - 1].end
         place += used
     drawn = "".join((*parts, text[cursor:]))
-    return _elided(drawn) if context.note.lang == "fr" else drawn
+    return _elided(drawn) if context.note.lang == "fr" else drawn.replace("'-", "-")
 
 
 def _token(match: re.Match[str], words: PhraseWords) -> Token:
@@ -134,14 +133,14 @@ def _street_parts(
     run: list[Token] = []
     for token in tokens:
         word = text[token.start : token.end]
-        if run and (token.kind in ("kept", "compound", "number") or _BREAK.search(text, run[-1].end, token.start)):
+        if run and (token.kind not in ("name", "link") or _BREAK.search(text, run[-1].end, token.start)):
             parts += _named(text, run, locale, context, attempt)
             run = []
         if token.kind == "number":
             parts.append((token.start, token.end, _number(word, context, attempt)))
         elif token.kind == "compound":
             parts.append((token.start, token.end, _compound(word, token.tail, "streets", context, attempt)))
-        elif token.kind == "letter" and not run:
+        elif token.kind == "letter":
             parts.append((token.start, token.end, _letter(word, context, attempt)))
         elif token.kind != "kept":
             run.append(token)
@@ -164,8 +163,7 @@ def _named(text: str, run: list[Token], locale: Locale, context: Context, attemp
             for token, word in zip(names, words, strict=True)
         ]
     is_linked = any(token.kind == "link" and token.start < names[0].start for token in run)
-    known = () if locale.streets.suffixes else locale.streets.names
-    fitting = [name for name in known if _starts_with_link(name, locale.streets) == is_linked]
+    fitting = () if locale.streets.suffixes else _street_names(locale)[is_linked]
     start = run[0].start if is_linked and fitting else names[0].start
     original = text[start : names[-1].end]
     drawn = original
@@ -176,6 +174,14 @@ def _named(text: str, run: list[Token], locale: Locale, context: Context, attemp
         if fold(drawn) != fold(original):
             break
     return [(start, names[-1].end, drawn.upper() if original.isupper() else drawn)]
+
+
+@cache
+def _street_names(locale: Locale) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of streets that begin with a name, and those that begin with a link: de la Paz."""
+    names = locale.streets.names
+    linked = tuple(name for name in names if _starts_with_link(name, locale.streets))
+    return tuple(name for name in names if name not in linked), linked
 
 
 def _starts_with_link(name: str, words: PhraseWords) -> bool:
@@ -228,7 +234,7 @@ def _simple(word: str, token: Token, kind: Kind, drawing: Drawing) -> str:
 
 
 def _letter(letter: str, context: Context, attempt: int) -> str:
-    """Return another letter of a house or ward."""
+    """Return another letter of a house, or initial of a street's name."""
     others = "abcdef".replace(fold(letter), "")
     return cased_like(letter, Draw(context, "house letter", fold(letter), attempt=attempt).pick(others))
 

@@ -12,10 +12,16 @@ from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold
 from deid_assets.policies.evidence import stands_in
 from deid_assets.policies.locales import Locale, locale_of
 from deid_assets.policies.locales.cities import cities_like, find_city
+from deid_assets.policies.locales.finnish import Finnish
 from deid_assets.policies.postcodes import postcode_of, state_of
 from deid_assets.policies.shapes import reshape
 
+_HARD_TO_DECLINE = ("nti", "t", "s", "suomi", "venaja", "mpi")
+_SUOMI_CASES = {"n": "gen", "ssa": "ine", "sta": "ela", "en": "ill", "a": "par"}
+_SUOMI = re.compile(r"suome(n|ssa|sta|en|a)", re.IGNORECASE)
 _LARGE = 1_000_000  # inhabitants of a country that is written; smaller ones are read only
+_SEPARATOR = re.compile(r"[,;()/\n]")
+_CODED = re.compile(r"((?:[A-Z]{1,3}-)?\d{4,5}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|\d{5}-\d{4})(?: ([^\W\d].*))?")
 _PART = re.compile(r"[^,;()/\n]+")
 _WORDS_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019.-]* ?){1,3}),?[ \n]+(?:[A-Z]{2},? +)?$")
 _WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
@@ -27,22 +33,25 @@ _FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n)")
 def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
     """Return a city of the same country and about the same size; region and country after a comma change too."""
     del start
-    parts = list(_PART.finditer(text))
-    if len(parts) < 2:
-        return other_city(text, context, attempt)
+    return location(text, context, attempt) if _SEPARATOR.search(text) else other_city(text, context, attempt)
+
+
+def location(text: str, context: Context, attempt: int = 0) -> str | None:
+    """Return a place of the same kind, part by part where commas or brackets divide it."""
     drawn: list[str] = []
-    cursor = 0
-    town = ""
-    for part in parts:
+    cursor, town = 0, ""
+    for part in _PART.finditer(text):
         name = part[0].strip()
-        made = _part(name, town, context, attempt) if name else name
+        if not name:
+            continue
+        begin = part.start() + part[0].find(name)
+        made = _part(name, town, context, attempt)
         if made is None:
             return None
-        town = town or made
-        begin = part.start() + part[0].find(name)
+        town = town or (made if find_city(locale_of(context.note.lang), name) is not None else "")
         drawn += (text[cursor:begin], made)
         cursor = begin + len(name)
-    return "".join((*drawn, text[cursor:]))
+    return "".join((*drawn, text[cursor:])) if drawn else None
 
 
 def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -84,16 +93,23 @@ def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
 
 def country(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return a country of the same continent, where the language's name of it is known."""
-    names, continents = _countries(locale_of(context.note.lang).lang)
+    lang = locale_of(context.note.lang).lang
+    names, continents = _countries(lang)
     code = names.get(fold(text))
-    return None if code is None else _one_of(continents[code], text, context, "country", attempt)
-
-
-def location(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return a number of the same shape for rooms and postal codes, a town for anything with a word in it."""
-    if any(char.isdigit() for char in text) and not re.search(r"[^\W\d_]{3}", text):
-        return reshape(text, context, "location", attempt)
-    return city(text, context, attempt)
+    if code is not None:
+        return _one_of(continents[code], text, context, "country", attempt)
+    if lang != "fi":
+        return None
+    own = _SUOMI.fullmatch(text)
+    lemma, case = (
+        ("Suomi", _SUOMI_CASES[own[1].casefold()])
+        if own
+        else _declined_countries().split(text, lambda name: fold(name) in names)
+    )
+    code = names.get(fold(lemma))
+    options = [name for name in continents.get(code or "", ()) if _declined_countries().can_join(name)]
+    drawn = _one_of(options, lemma, context, "country", attempt) if code else None
+    return drawn and cased_like(text, _declined_countries().join(drawn.capitalize(), case))
 
 
 def postcode(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
@@ -134,14 +150,33 @@ def relative(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
+    """Return what stands for one part of an address; ``town`` is the surrogate of a city before it."""
     locale = locale_of(context.note.lang)
-    if any(map(str.isdigit, name)):
+    coded = _CODED.fullmatch(name)
+    if coded is not None:
+        rest = coded[2] and _part(coded[2], town, context, attempt)
+        code = postcode_of(rest or town or None, coded[1], context, attempt)
+        return code if not coded[2] else None if rest is None else name.replace(coded[1], code).replace(coded[2], rest)
+    if any(map(str.isdigit, name)) and not re.search(r"[^\W\d_]{3}", name):
         return reshape(name, context, "location", attempt)
     if town and len(name) == 2 and (state := state_of(locale, town)) is not None:
         return state
     if _region_group(locale, name) is not None and (town or find_city(locale, name) is None):
         return region(name, context, attempt)
-    return country(name, context, attempt) or other_city(name, context, attempt)
+    drawn = country(name, context, attempt)
+    if drawn is not None or find_city(locale, _read_city(name, locale.lang)[0]) is not None:
+        return drawn or other_city(name, context, attempt)
+    return _typed(name, context, attempt) or other_city(name, context, attempt)
+
+
+def _typed(name: str, context: Context, attempt: int) -> str | None:
+    """Return a street or institution for what has the words of one, ``None`` for other places."""
+    has_number = any(map(str.isdigit, name))
+    kinds: tuple[phrases.Kind, ...] = ("streets", "hospitals") if has_number else ("hospitals", "streets")
+    for kind in kinds:
+        if any(token.kind in ("kept", "compound") for token in phrases.tokens_of(name, context.note.lang, kind)):
+            return street(name, context, attempt) if kind == "streets" else hospital(name, context, attempt)
+    return street(name, context, attempt) if has_number else None
 
 
 @lru_cache(maxsize=4096)
@@ -202,6 +237,21 @@ def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]
             by_continent.setdefault(rows[code]["continentcode"], []).append(name)
     codes = {fold(name): code for code, name in known.items()}
     return codes, {code: by_continent.get(rows[code]["continentcode"], ()) for code in known}
+
+
+@cache
+def _declined_countries() -> Finnish:
+    """Return the cases of the countries whose names Finnish declines as it does given names, in the inner cases."""
+    names = [name for name in _countries("fi")[0] if name.isalpha() and not name.endswith(_HARD_TO_DECLINE)]
+    return Finnish([_spelling("fi")[name] for name in names], ())
+
+
+@cache
+def _spelling(lang: str) -> Mapping[str, str]:
+    """Return the names of countries by their folded names."""
+    import babel  # noqa: PLC0415
+
+    return {fold(name): name for name in babel.Locale(lang).territories.values()}
 
 
 @cache

@@ -48,7 +48,7 @@ def renamed(word: str, context: Context, *, role: Role | None = None, attempt: i
         lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base) or stands_in(context.note, base))
         value = full = fold(lemma)
     found = "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
-    drawn = _drawn(locale, context, full, found, attempt)
+    drawn = _drawn(context, full, found, attempt)
     if full != value:
         drawn = locale.name_words.short_forms.get(fold(drawn), drawn) if not form else drawn
     return cased_like(word, locale.inflection.join(drawn, form))
@@ -69,13 +69,22 @@ def _initial(key: Key, owner: str, lang: str | None, value: str) -> str:
     return drawn
 
 
-def _drawn(locale: Locale, context: Context, value: str, role: Role, attempt: int) -> str:
-    pool: Pool = {"f": locale.female, "m": locale.male, "n": locale.neutral}.get(role, locale.last)
-    pool = pool.starting(_initial(context.key, owner_of(context), context.note.lang, value[0]))
+def _drawn(context: Context, value: str, role: Role, attempt: int) -> str:
+    owner, lang = owner_of(context), context.note.lang
     drawn = ""
     for number in range(attempt, attempt + ATTEMPTS):
-        drawn = pool.pick(Draw(context, "name", value, attempt=number))
+        drawn = _candidate(context.key, owner, lang, (role, value, number))
         is_other = drawn[0].casefold() != value[0] or fold(drawn) != value
         if is_other and not stands_in(context.note, drawn):
             break
     return drawn
+
+
+@lru_cache(maxsize=16384)
+def _candidate(key: Key, owner: str, lang: str | None, wanted: tuple[Role, str, int]) -> str:
+    """Return the name that one attempt draws for an owner's role and value."""
+    role, value, number = wanted
+    locale = locale_of(lang)
+    pool: Pool = {"f": locale.female, "m": locale.male, "n": locale.neutral}.get(role, locale.last)
+    pool = pool.starting(_initial(key, owner, lang, value[0]))
+    return pool.pick(Draw.of(key, owner, "name", value, attempt=number))

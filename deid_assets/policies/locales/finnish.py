@@ -51,6 +51,7 @@ _CASE_OF = {ending.replace("A", a): case for case, ending in _ENDINGS.items() fo
 _NEN = re.compile(r"(\w{2,}[aeiouyäö])se(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
 # A name that ends as no Finnish one does, and the vowel that cases need: Kowalczykin, Smithille.
 _FOREIGN = re.compile(r"(\w{3,}[bcdfghjkmpqtvwxz])i(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
+_LA = re.compile(r"(\w{3,}l[aä])(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)  # Rekolalle
 _UNSURE = frozenset(("satu", "meri", "toivo", "lumi", "veli", "taito"))
 
 
@@ -123,8 +124,8 @@ def _by_ending(word: str) -> tuple[str, str] | None:
     for ending, (nature, case) in _nature_forms().items():
         if lower.endswith(ending) and len(lower) > len(ending):
             return word[: -len(ending)] + nature, case
-    foreign = _FOREIGN.fullmatch(word)
-    return None if foreign is None else (foreign[1], _CASE_OF[foreign[2].casefold()])
+    unknown = _FOREIGN.fullmatch(word) or _LA.fullmatch(word)
+    return None if unknown is None else (unknown[1], _CASE_OF[unknown[2].casefold()])
 
 
 def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | None:

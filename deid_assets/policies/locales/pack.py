@@ -13,7 +13,7 @@ from deid_assets.policies.drawing import Draw, fold
 
 Sex = Literal["f", "m", "n"]
 """Whose given name it is: a woman's, a man's, either's."""
-_FEW = 3  # names of one letter
+_FEW, _MANY = 3, 10  # names of one letter
 
 
 class Inflection(Protocol):
@@ -197,9 +197,9 @@ class Locale:
     """Letters that names of either sex and surnames start with, as often as surnames do."""
 
     def __post_init__(self) -> None:
-        letters = {
-            letter: self.last.total(letter)
-            for letter in ascii_lowercase
-            if min(pool.size(letter) for pool in (self.female, self.male, self.last)) >= _FEW
-        }
-        object.__setattr__(self, "initials", Pool(letters or dict.fromkeys(ascii_lowercase, 1)))
+        pools = (self.female, self.male, self.last)
+        for least in (_MANY, _FEW, 0):
+            letters = [letter for letter in ascii_lowercase if min(pool.size(letter) for pool in pools) >= least]
+            if len(letters) > _FEW:
+                break
+        object.__setattr__(self, "initials", Pool({letter: self.last.total(letter) or 1 for letter in letters}))

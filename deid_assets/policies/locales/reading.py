@@ -106,7 +106,7 @@ class LocaleFile(_Table):
         lists.add_given(given, female, "f")
         lists.add_given(given, male, "m")
         lists.add_given(given, both, "n")
-        surnames = frozenset(map(fold, last))
+        surnames = self._surnames(last)
         for name, sex in lists.foreign_given_names().items():
             if name not in surnames:
                 given.setdefault(name, sex)
@@ -151,6 +151,11 @@ class LocaleFile(_Table):
     def _last(self) -> dict[str, int]:
         known = lists.faker_names(self.faker, "last_names") if self.faker else {}
         return lists.merged(known, [*self.names.last.split(), *self._lines("names", "surname")])
+
+    def _surnames(self, last: Iterable[str]) -> frozenset[str]:
+        """Return the folded surnames that are recognised: those of the pool, and Faker's after a particle."""
+        known = lists.faker_names(self.faker, "last_names") if self.faker else {}
+        return frozenset(map(fold, (*last, *(name.split()[-1] for name in known if " " in name))))
 
     def _lines(self, file: str, rule: str) -> tuple[str, ...]:
         return lists.grammar_lines(self.lang, file, rule) if self.grammar else ()
