@@ -89,7 +89,7 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     """
     from deid_assets.cli.training_runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
 
-    wanted = Requested.read(recipe, _changes(changes or [], labels), train_on, dev, test, raw)
+    wanted = Requested.read(recipe, _changes(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
     with epochs() as progress:
         if folds:
             return cross_validated(wanted, out, folds, progress, as_json=as_json)

@@ -37,6 +37,7 @@ class Requested:
         cls,
         names: Sequence[str],
         changes: Mapping[str, Any],
+        *,
         train: Sequence[str] | None,
         dev: str | None,
         test: str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +88,10 @@ class Card(_Part):
     labels: Mapping[str, str]
     scheme: str
     grouping: int
-    corpora: Sequence[Learnt]
+    corpora: tuple[Learnt, ...]
     inexact: int
-    curve: Sequence[Point]
-    runs: Sequence[Run]
+    curve: tuple[Point, ...]
+    runs: tuple[Run, ...]
     dev: Mapping[str, Any]
     test: Mapping[str, Any] | None = None
     seconds: float

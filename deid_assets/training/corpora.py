@@ -184,9 +184,9 @@ def check_apart(training: Iterable[Document], tested: Iterable[Document], *, rol
 
 
 def owner(document: Document) -> str:
-    """Return whose note it is: the patient, or the note itself where its patient is not known."""
+    """Return whose note it is: the patient; where that is not known, all notes with one text belong together."""
     note = document.note
-    return f"patient:{note.patient_id}" if note.patient_id is not None else f"note:{note.note_id}"
+    return f"patient:{note.patient_id}" if note.patient_id is not None else f"text:{note.digest}"
 
 
 def _rank(name: str, seed: int) -> float:

@@ -1,0 +1,190 @@
+"""Training runs: what is checked, kept, resumed and said."""
+
+import pytest
+
+from deid_assets import DisjointSpans, Note, Phi
+from deid_assets.core.errors import ConfigError, InputError, PluginError, TrainingError
+from deid_assets.core.trainer import Document
+from deid_assets.training import Corpus, Materials, Recipe, read_card, train_model
+
+pytestmark = pytest.mark.usefixtures("xwords")
+
+
+def recipe(**changes):
+    return Recipe.model_validate({"name": "mine", "plugin": "xwords", **changes})
+
+
+def renamed(corpus):
+    (document,) = corpus.documents
+    note = Note("other", document.note.text)
+    return Corpus("dev", (Document(note, DisjointSpans.of(note, document.spans)),))
+
+
+def test_a_run_leaves_a_model_with_its_card(notes, tmp_path):
+    out = tmp_path / "model"
+    materials = Materials(
+        corpora=[notes("Lee", "Ray")], dev=notes("Lee", corpus="dev"), test=notes("Bo", corpus="test")
+    )
+    card = train_model(recipe(licence="none"), materials, out)
+
+    assert card == read_card(out, verify=True)
+    assert card.dev_f1 == 1.0
+    assert card.test["labels"]["ALL"] == {
+        "tp": 1, "fp": 0, "fn": 1, "precision": 1.0, "recall": 0.5, "f1": 0.6667,
+        "recall_interval": card.test["labels"]["ALL"]["recall_interval"], "f1_interval": [0.6667, 0.6667],
+    }  # fmt: skip
+    assert [(one.role, one.notes, one.spans) for one in card.corpora] == [
+        ("train", 2, 4),
+        ("test", 1, 2),
+        ("dev", 1, 2),
+    ]
+    assert [point.epoch for point in card.curve] == [1, 2]
+    assert card.labels == {"DATE": "DATE", "NAME": "NAME"}
+    assert set(card.files) == {"tagger.json"}
+    assert not (tmp_path / "model.part").exists()
+
+
+def test_the_card_holds_no_text(notes, tmp_path):
+    train_model(recipe(), Materials(corpora=[notes("Qwertz", "Uiop")]), tmp_path / "model")
+    assert "Qwertz" not in (tmp_path / "model" / "card.json").read_text()
+
+
+def test_a_second_run_with_nothing_changed_does_nothing(notes, tmp_path):
+    out = tmp_path / "model"
+    materials = Materials(corpora=[notes("Lee", "Ray")])
+    told = []
+    first = train_model(recipe(), materials, out)
+    again = train_model(
+        recipe(description="other words"), materials, out, progress=lambda *told_of: told.append(told_of)
+    )
+    assert (again, told) == (first, [])
+
+    changed = train_model(recipe(seed=2), materials, out, progress=lambda *told_of: told.append(told_of))
+    assert changed.fingerprint != first.fingerprint
+    assert told
+
+
+def test_a_killed_run_goes_on_and_leaves_the_old_model_alone(notes, tmp_path, card_of):
+    out = tmp_path / "model"
+    materials = Materials(corpora=[notes("Lee", "Ray")])
+    old = train_model(recipe(), materials, out)
+    longer = recipe(settings={"epochs": 4, "stop_after": 2})
+    with pytest.raises(KeyboardInterrupt):
+        train_model(longer, materials, out)
+    assert read_card(out, verify=True) == old
+
+    card = train_model(longer, materials, out)
+    assert [point.epoch for point in card.curve] == [1, 2, 3, 4]
+    assert '"started": 2' in (out / "tagger.json").read_text()
+
+
+def test_what_a_killed_run_left_of_another_task_is_dropped(notes, tmp_path):
+    out = tmp_path / "model"
+    materials = Materials(corpora=[notes("Lee", "Ray")])
+    with pytest.raises(KeyboardInterrupt):
+        train_model(recipe(settings={"stop_after": 1}), materials, out)
+    train_model(recipe(seed=5), materials, out)
+    assert '"started": 0' in (out / "tagger.json").read_text()
+
+
+def test_the_best_of_several_runs_is_kept(notes, tmp_path):
+    card = train_model(recipe(runs=3, seed=4), Materials(corpora=[notes("Lee", "Ray", "Bo")]), tmp_path / "model")
+    assert [run.seed for run in card.runs] == [4, 5, 6]
+    assert [run.kept for run in card.runs] == [True, False, False]
+
+
+def test_native_labels_are_learnt_and_given_back(notes, tmp_path):
+    corpus = notes("Lee", "Ray", native="DOCTOR")
+    card = train_model(recipe(labels="native"), Materials(corpora=[corpus]), tmp_path / "model")
+    assert card.labels == {"DATE": "DATE", "DOCTOR": "NAME"}
+    assert card.dev["labels"]["DATE"]["f1"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phases"), [("mix", [["a-0", "a-1", "b-0", "b-1"]]), ("sequential", [["a-0", "a-1"], ["b-0", "b-1"]])]
+)
+def test_strategies_say_what_is_learnt_when(notes, strategy, phases):
+    from deid_assets import plugins
+    from deid_assets.training.run import make_task
+
+    corpora = [notes("Lee", "Ray", corpus="a"), notes("Bo", "Al", corpus="b", native="PERSON")]
+    materials = Materials(corpora=corpora, dev=notes("Lee", corpus="dev"))
+    task = make_task(recipe(strategy=strategy, labels="native"), materials, plugins.load_trainer("xwords"))
+    assert [[document.note.note_id for document in phase] for phase in task.phases] == phases
+    assert task.labels == {"DATE": Phi.DATE, "NAME": Phi.NAME, "PERSON": Phi.NAME}
+
+
+def test_a_chosen_grouping_is_recorded(notes, tmp_path):
+    corpus = notes("Lee", "Ray")
+    card = train_model(recipe(grouping="auto", budget_tokens=7), Materials(corpora=[corpus]), tmp_path / "model")
+    assert card.grouping == 1
+
+
+FAULTS = {
+    "a test note among the training notes": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], test=notes("Lee"))),
+        InputError, "note 'mine-0': its id is among the test notes and among the training notes",
+    ),
+    "a development text among the training texts": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], dev=renamed(notes("Lee")))),
+        InputError, "note 'other': its text is among the development notes",
+    ),
+    "one patient": (lambda notes: ({}, Materials(corpora=[notes("Lee")])), InputError, "one patient only"),
+    "no corpus": (lambda notes: ({}, Materials(corpora=[])), ConfigError, "no training corpus"),
+    "two corpora for one": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee"), notes("Ray", corpus="b")])),
+        ConfigError, "strategy single takes one corpus, not 2",
+    ),
+    "a setting that the plugin has not": (
+        lambda notes: ({"settings": {"colour": 1}}, Materials(corpora=[notes("Lee", "Ray")])),
+        ConfigError, "no setting colour",
+    ),
+    "a plugin that is not installed": (
+        lambda notes: ({"plugin": "xmissing"}, Materials(corpora=[notes("Lee", "Ray")])),
+        PluginError, "unknown trainer 'xmissing'",
+    ),
+    "a model that learnt nothing": (
+        lambda notes: ({"settings": {"learns": False}}, Materials(corpora=[notes("Lee", "Ray")])),
+        TrainingError, "finds none of 2 development spans",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_told_before_anything_is_written(fault, notes, tmp_path):
+    make, error, message = FAULTS[fault]
+    changes, materials = make(notes)
+    with pytest.raises(error, match=message):
+        train_model(recipe(**changes), materials, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_spans_of_one_label_and_two_categories_are_refused(notes, tmp_path):
+    corpus = notes("Lee", "Ray", native="DATE")
+    with pytest.raises(InputError, match="label 'DATE' stands for"):
+        train_model(recipe(labels="native"), Materials(corpora=[corpus]), tmp_path / "model")
+
+
+def test_a_folder_with_other_things_is_left_alone(notes, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds something that is no model"):
+        train_model(recipe(), Materials(corpora=[notes("Lee", "Ray")]), tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda folder: (folder / "tagger.json").write_text("{}"), "tagger.json: altered"),
+        (lambda folder: (folder / "tagger.json").unlink(), "tagger.json: missing"),
+        (lambda folder: (folder / "extra.pkl").write_text("x"), "extra.pkl: not in the card"),
+        (lambda folder: (folder / "card.json").write_text("{}"), "not a model card"),
+        (lambda folder: (folder / "card.json").unlink(), "no card.json"),
+    ],
+)
+def test_a_damaged_model_is_told(harm, message, notes, tmp_path):
+    out = tmp_path / "model"
+    train_model(recipe(), Materials(corpora=[notes("Lee", "Ray")]), out)
+    harm(out)
+    with pytest.raises(InputError, match=message):
+        read_card(out, verify=True)
