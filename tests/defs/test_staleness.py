@@ -21,7 +21,9 @@ def test_nothing_is_stale_after_a_full_run(shipped):
 
 def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
     assert stale(shipped, shipped.batch, instance=shipped.instance) >= {"raw_notes", "spans/shade", *BELOW_SPANS}
-    assert stale(shipped, ALL, instance=shipped.instance) == {"scorecard/stencil", "scorecard/shade", "leaderboard"}
+    assert stale(shipped, ALL, instance=shipped.instance) == {
+        "scorecard/stencil", "scorecard/shade", "evaluation_report/stencil", "evaluation_report/shade", "leaderboard",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -63,14 +65,14 @@ def test_new_spans_make_the_score_card_and_the_leaderboard_stale(shipped):
     shipped.configure(shipped.default_settings + "[detectors.shade]\nskip = 'MRN'\n")
     shipped.run(shipped.batch, "spans/shade")
 
-    assert stale(shipped, ALL) == {"scorecard/shade", "leaderboard"}
+    assert stale(shipped, ALL) == {"scorecard/shade", "evaluation_report/shade", "leaderboard"}
 
 
 def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records):
     batch = shipped.receive(note_records(20))
     shipped.run(batch, "raw_notes", "gold_annotations", "spans/stencil")
 
-    assert stale(shipped, ALL) == {"scorecard/stencil", "leaderboard"}
+    assert stale(shipped, ALL) == {"scorecard/stencil", "evaluation_report/stencil", "leaderboard"}
 
 
 def test_upstream_comes_first(shipped):
