@@ -13,6 +13,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.training import export, list_recipes, train
+from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
 from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
@@ -27,6 +28,7 @@ __all__ = [
     "corrections",
     "detect",
     "detectors",
+    "diff",
     "doctor",
     "evaluate",
     "export",
@@ -45,4 +47,5 @@ __all__ = [
     "twin",
     "vault_app",
     "verify",
+    "why",
 ]

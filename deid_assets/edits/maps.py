@@ -12,7 +12,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
-from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.core.span import Span
 
 MARK_CHARS = 16
 """Hexadecimal digits of a mark: two of a million replacements agree with a chance of 3 in 100 million."""
@@ -111,7 +111,7 @@ def _end(chars: int, new_chars: int) -> Replaced:
     return Replaced(chars, chars, new_chars, new_chars, Phi.OTHER)
 
 
-def edit_map(note: Note, redacted: Redacted, spans: DisjointSpans, *, key: Key, made_by: MadeBy) -> EditMap:
+def edit_map(note: Note, redacted: Redacted, spans: Iterable[Span], *, key: Key, made_by: MadeBy) -> EditMap:
     """Return the map of a note that was redacted.
 
     Args:
@@ -121,6 +121,7 @@ def edit_map(note: Note, redacted: Redacted, spans: DisjointSpans, *, key: Key, 
         key: For the marks.
         made_by: What the redaction rests on.
     """
+    found = tuple(spans)
     edits = tuple(
         Replaced(
             edit.start,
@@ -128,7 +129,7 @@ def edit_map(note: Note, redacted: Redacted, spans: DisjointSpans, *, key: Key, 
             edit.new_start,
             edit.new_end,
             edit.label,
-            _sources(edit, spans),
+            _sources(edit, found),
             mark(redacted.text[edit.new_start : edit.new_end], key),
         )
         for edit in redacted.edits

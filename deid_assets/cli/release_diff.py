@@ -1,0 +1,174 @@
+"""``deid diff`` and ``deid why``: what changed between two releases, and why a range was redacted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated as Arg
+from typing import Any
+
+import typer
+
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption
+from deid_assets.cli.outputs import check_out
+from deid_assets.cli.streams import NoteSource, SpansFile, read_options
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.redact import Policy
+from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.span import Span, SpanSet
+from deid_assets.edits.causes import Change
+from deid_assets.edits.diff import compare
+from deid_assets.edits.files import read_edits
+from deid_assets.formats import Fault
+from deid_assets.formats.atomic import atomic_file
+
+
+@app.command("diff")
+@guarded
+def diff(
+    old: Arg[
+        Path, typer.Argument(metavar="OLD", help="Edit maps of one redaction, as deid redact --edits writes them.")
+    ],
+    new: Arg[Path, typer.Argument(metavar="NEW", help="Edit maps of the other.")],
+    *,
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where diff.html and diff.json go, if anywhere.")] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare two redactions of the same notes.
+
+    Replacements gained, lost, relabelled, moved and rewritten, per category and note, and what is responsible.
+    """
+    if out is not None:
+        check_out(out, inputs=[old, new], is_folder=True)
+    document = compare(read_edits(old), read_edits(new)).to_json()
+    if out is not None:
+        _write(out, document, old, new)
+    if as_json:
+        print_json(document)
+        return 0
+    _show(document)
+    if out is not None:
+        say(f"written to {out / 'diff.html'} and {out / 'diff.json'}")
+    return 0
+
+
+@app.command("why")
+@guarded
+def why(  # noqa: PLR0913 - one parameter per option of the command line
+    notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
+    *,
+    note: Arg[str, typer.Option(metavar="ID", help="The note.")],
+    at: Arg[int, typer.Option(metavar="OFFSET", min=0, help="A code point of its text, from 0.")],
+    spans: Arg[Path, typer.Option(metavar="FILE", help="Spans with every opinion, as deid detect writes them.")],
+    resolve_by: Arg[str, typer.Option("--resolve", metavar="POLICY", help="Overlap policy that was used.")] = "union",
+    policy: Arg[
+        str | None, typer.Option(metavar="NAME|FILE", help="Redaction policy: says what it does there.")
+    ] = None,
+    format_name: FormatOption = None,
+    read: ReadOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say why a place was redacted, or why not.
+
+    Which detectors marked it, as what and by which rule, what the overlap policy makes of them, and what the policy
+    does with it. No text is shown.
+    """
+    found = _note(NoteSource(notes, format_name, None, read_options(read or [], annotations=False)), note)
+    if at >= len(found.text):
+        raise InputError(f"--at {at} is outside note {note!r}, which has {len(found.text)} characters")
+    opinions = SpansFile(spans).take(note)
+    if opinions is None:
+        raise InputError(f"{spans}: does not know note {note!r}; nothing was looked for there")
+    answer = _answer(found, opinions.checked(found), at, resolve_by, None if policy is None else _load(policy))
+    if as_json:
+        print_json(answer)
+    else:
+        _tell(answer)
+    return 0
+
+
+def _note(source: NoteSource, note_id: str) -> Note:
+    for found in source.read():
+        if not isinstance(found, Fault) and found.note.note_id == note_id:
+            return found.note
+    raise InputError(f"{source.path}: no note {note_id!r} could be read; check the id")
+
+
+def _load(policy: str) -> Policy:
+    from deid_assets.policies import load_policy  # noqa: PLC0415 - loads what surrogates are made with
+
+    return load_policy(policy)
+
+
+def _answer(note: Note, opinions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
+    yielding = policy.may_leave if policy else frozenset()
+    sources = sorted({span.source for span in opinions}) or ["none"]
+    resolved = resolve(note, [opinions], policy=resolve_by, line_up=LineUp(sources, yielding=yielding))
+    final = next((span for span in resolved if span.start <= at < span.end), None)
+    replacer = policy.action(final.label) if policy and final else None
+    return {
+        "note": note.note_id,
+        "at": at,
+        "opinions": [_shown(span) for span in opinions if span.start <= at < span.end],
+        "resolve": resolve_by,
+        "span": _shown(final) if final else None,
+        "joined": [_shown(span) for span in opinions if final and span.overlaps(final)],
+        "policy": policy.name if policy else None,
+        "action": ("kept" if replacer is None else type(replacer).__name__) if policy and final else None,
+    }
+
+
+def _shown(span: Span) -> dict[str, Any]:
+    return {
+        "source": span.source, "start": span.start, "end": span.end, "label": span.label.value, "score": span.score,
+        "native_label": span.native_label,
+    }  # fmt: skip
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    rows = [_row(span) for span in answer["joined"] or answer["opinions"]]
+    if rows:
+        print_table(("Detector", "Category", "Rule or own label", "From", "To", "Score"), rows, numbers_from=3)
+    span, where = answer["span"], f"note {answer['note']!r} at {answer['at']}"
+    if not answer["opinions"]:
+        typer.echo(f"{where}: no detector marked it")
+    if span is None:
+        typer.echo(f"{where}: not redacted by overlap policy {answer['resolve']!r}")
+        return
+    typer.echo(
+        f"{where}: {answer['resolve']} makes it {span['label']} [{span['start']}, {span['end']}), "
+        f"named by {span['source']}"
+    )
+    if answer["policy"]:
+        typer.echo(f"policy {answer['policy']!r}: {answer['action']}")
+
+
+def _row(span: dict[str, Any]) -> list[str]:
+    own = span["native_label"] or "-"
+    return [span["source"], span["label"], own, str(span["start"]), str(span["end"]), f"{span['score']:.3f}"]
+
+
+def _write(out: Path, document: dict[str, Any], old: Path, new: Path) -> None:
+    from deid_assets.reports.release_diff import release_diff_html  # noqa: PLC0415 - loads Jinja
+
+    page = release_diff_html(document, title="Two redactions", old=old.name, new=new.name)
+    for name, content in (("diff.html", page), ("diff.json", json.dumps(document, indent=1) + "\n")):
+        with atomic_file(out / name) as file:
+            file.write(content.encode())
+
+
+def _show(document: dict[str, Any]) -> None:
+    kinds = [change.value for change in Change]
+    notes = document["notes"]
+    typer.echo(
+        f"{notes['same']:,} notes as they were, {notes['changed']:,} with a difference, {notes['other_text']:,} with "
+        f"another text, {notes['only_old']:,} only in the old, {notes['only_new']:,} only in the new"
+    )
+    rows = [[row["category"], *(f"{row[name]:,}" for name in ("unchanged", *kinds))] for row in document["by_category"]]
+    print_table(("Category", "unchanged", *kinds), rows, numbers_from=1)
+    causes = [[row["cause"], row["why"], f"{row['all']:,}"] for row in document["by_cause"]]
+    if causes:
+        print_table(("Cause", "What changed", "Differences"), causes, numbers_from=2)
