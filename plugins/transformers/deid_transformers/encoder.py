@@ -53,6 +53,15 @@ def make_new(texts: Iterable[str], settings: TransformersSettings) -> tuple[Any,
     return config, tokenizer
 
 
+def load_config(settings: TransformersSettings) -> Any:
+    """Return the configuration of a given encoder.
+
+    Raises:
+        TrainingError: The encoder is not there.
+    """
+    return _loaded(transformers.AutoConfig, settings)
+
+
 def load_tokenizer(settings: TransformersSettings) -> Any:
     """Return the fast tokenizer of a given encoder.
 

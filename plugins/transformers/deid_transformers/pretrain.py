@@ -59,8 +59,8 @@ def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
 
 def pretrain(
     model: Any, stream: Stream, checkpoint: Checkpoint, *, settings: Pretraining, before: int, seed: int, report: Report
-) -> None:
-    """Train a model with a masked-language-model head in place.
+) -> list[dict[str, Any]]:
+    """Train a model with a masked-language-model head in place, and return its curve.
 
     Args:
         model: An ``AutoModelForMaskedLM``.
@@ -86,26 +86,19 @@ def pretrain(
     model.train()
     losses: list[float] = []
     while step < settings.steps:
-        rng = generator(seed, 1, step)
-        ids = _sequences(stream, step=step, batch=settings.batch, size=size, seed=seed)
-        read, told = masked(ids, stream, share=settings.mask, rng=rng)
         rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
         set_rate(optimizer, rate)
-        opening = np.full((len(ids), 1), before)
-        losses.append(
-            _step(model, optimizer, score, np.hstack([opening, read]), np.hstack([opening * 0 + _IGNORED, told]))
-        )
+        read, told = _batch(stream, step=step, settings=settings, before=before, seed=seed)
+        losses.append(_step(model, optimizer, score, read, told))
         step += 1
         if step % settings.save_every == 0 or step == settings.steps:
-            seconds = time.monotonic() - began
-            curve.append(
-                {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "seconds": seconds, "learning_rate": rate}
-            )
+            point = {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "learning_rate": rate}
+            curve.append({**point, "seconds": time.monotonic() - began})
             losses.clear()
             report(Epoch(phase=PHASE, **curve[-1]))
-            checkpoint.save(
-                {"step": step, "curve": curve}, model=_weights(model), optimizer=optimizer_tensors(optimizer)
-            )
+            state = {"step": step, "curve": curve}
+            checkpoint.save(state, model=_weights(model), optimizer=optimizer_tensors(optimizer))
+    return curve
 
 
 def _resume(model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint) -> tuple[int, list[dict[str, Any]]]:
@@ -120,6 +113,17 @@ def _resume(model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
     return dict(model.named_parameters())
+
+
+def _batch(
+    stream: Stream, *, step: int, settings: Pretraining, before: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what a step reads and what it is to tell: (batch, length), opened and masked."""
+    rng = generator(seed, 1, step)
+    ids = _sequences(stream, step=step, batch=settings.batch, size=settings.length - 1, seed=seed)
+    read, told = masked(ids, stream, share=settings.mask, rng=rng)
+    opening = np.full((len(ids), 1), before)
+    return np.hstack([opening, read]), np.hstack([np.full_like(opening, _IGNORED), told])
 
 
 def _sequences(stream: Stream, *, step: int, batch: int, size: int, seed: int) -> NDArray[np.int64]:
@@ -170,7 +174,7 @@ def _step(
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
-    return float(loss)
+    return float(loss.detach())
 
 
 def _scorer(model: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:

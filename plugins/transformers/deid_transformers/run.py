@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 import transformers
 from deid_onnx.families.transformers import EncoderNetwork
 from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_onnx.tagger import Chain, Tagger, write_chain
 
@@ -27,38 +27,16 @@ from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import (
     load_model,
-    load_tokenizer,
-    make_new,
-    piece_settings,
-    positions_of,
     quiet,
     tag_config,
 )
 from deid_transformers.examples import read_examples, tag_weights
 from deid_transformers.optimize import generator
-from deid_transformers.pretrain import pretrain, read_stream
-from deid_transformers.settings import NEW, TransformersSettings, read_settings
+from deid_transformers.prepare import Start, device, prepare
+from deid_transformers.settings import TransformersSettings, read_settings
 from deid_transformers.tune import TagModel, Tuning, runner
 
 CHECKPOINT = "checkpoint"
-_PIECES = "pieces.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What fine-tuning begins with.
-
-    Args:
-        encoder: Folder, hub name or, for a new encoder without pre-training, folder of a configuration alone.
-        has_weights: Whether there are weights to begin with.
-        tokenizer: Folder with ``tokenizer.json``.
-        inputs: How the encoder is fed.
-    """
-
-    encoder: str
-    has_weights: bool
-    tokenizer: Path
-    inputs: PieceSettings
 
 
 def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> None:
@@ -67,7 +45,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     _check(task)
     torch.set_num_threads(settings.threads or cores())
     fingerprint = _fingerprint(task, settings, version)
-    begin = _prepared(task, settings, out / CHECKPOINT, fingerprint, report)
+    begin = prepare(task, settings, out / CHECKPOINT, fingerprint, report)
     tags = tag_set(task.labels, task.scheme)
     folder = TaggerFolder(
         path=out, plugin=plugin, version=version, tags=tags, labels=task.labels, scheme=task.scheme,
@@ -93,11 +71,6 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     model = tuning.run()
     write_model(model, begin, folder, settings=settings, native=task.native, run=asdict(tuning.progress))
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
-
-
-def device() -> torch.device:
-    """Return the GPU where there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def decoder(chain: LinearChain | None, folder: TaggerFolder, settings: TransformersSettings) -> Chain:
@@ -133,70 +106,6 @@ def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> st
     for note in task.raw:
         total.update(note.digest.encode())
     return total.hexdigest()
-
-
-def _prepared(task: Task, settings: TransformersSettings, checkpoint: Path, fingerprint: str, report: Report) -> Start:
-    """Return the encoder to fine-tune: the one given, or one made and pre-trained here, once per run."""
-    ready = checkpoint / "encoder"
-    record = ready / _PIECES
-    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    if known.get("fingerprint") != fingerprint:
-        shutil.rmtree(checkpoint / "encoder", ignore_errors=True)
-        ready.mkdir(parents=True)
-        inputs = _prepare(task, settings, ready, Checkpoint(checkpoint / "pretrain", fingerprint), report)
-        known = {"fingerprint": fingerprint, "inputs": asdict(inputs)}
-        written = record.with_suffix(".new")
-        written.write_text(json.dumps(known), encoding="utf-8")
-        written.replace(record)
-    has_weights = (ready / "model.safetensors").exists()
-    is_given = settings.encoder != NEW and not has_weights
-    return Start(
-        encoder=settings.encoder if is_given else str(ready),
-        has_weights=has_weights or is_given,
-        tokenizer=ready,
-        inputs=PieceSettings(**known["inputs"]),
-    )
-
-
-def _prepare(
-    task: Task, settings: TransformersSettings, ready: Path, checkpoint: Checkpoint, report: Report
-) -> PieceSettings:
-    """Write tokenizer and configuration, and the weights where there is pre-training."""
-    if settings.encoder == NEW:
-        config, tokenizer = make_new(_texts(task, all_notes=True), settings)
-        config.save_pretrained(ready)
-    else:
-        tokenizer = load_tokenizer(settings)
-        config = None
-    tokenizer.save_pretrained(ready)
-    if settings.pretrain is None:
-        positions = positions_of(config) if config else positions_of(_config(settings))
-        return piece_settings(tokenizer, positions=positions, settings=settings)
-    generator(task.seed, 0)
-    kind: Any = transformers.AutoModelForMaskedLM
-    model = kind.from_config(config) if config else load_model(kind, settings)
-    if tokenizer.mask_token_id is None:
-        raise TrainingError(f"the tokenizer of {settings.encoder!r} has no [MASK]; leave pretrain out")
-    inputs = piece_settings(tokenizer, positions=positions_of(model.config), settings=settings)
-    texts = _texts(task, all_notes=settings.pretrain.training_notes)
-    stream = read_stream(texts, Pieces(ready / TOKENIZER_FILE, inputs), tokenizer)
-    pretrain(
-        model.to(device()), stream, checkpoint,
-        settings=settings.pretrain, before=inputs.before, seed=task.seed, report=report,
-    )  # fmt: skip
-    model.cpu().save_pretrained(ready)
-    return inputs
-
-
-def _config(settings: TransformersSettings) -> Any:
-    return load_model(transformers.AutoModelForTokenClassification, settings).config
-
-
-def _texts(task: Task, *, all_notes: bool) -> Iterator[str]:
-    """Yield raw notes and, where wanted or where there are no others, the training notes."""
-    yield from (note.text for note in task.raw)
-    if all_notes or not task.raw:
-        yield from (document.note.text for phase in task.phases for document in phase)
 
 
 def _tag_model(begin: Start, tags: Sequence[str], settings: TransformersSettings) -> Any:

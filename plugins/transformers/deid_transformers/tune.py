@@ -182,7 +182,8 @@ class Tuning:
             rate = settings.learning_rate * linear_rate(step, steps=settings.epochs * batches, warm_up=settings.warm_up)
             set_rate(optimizer, rate)
             loss, seen = _step(model, optimizer, batch, clip=settings.clip)
-            total, words, marked = total + loss, words + int(batch.words.sum()), marked + seen
+            total, words = total + loss, words + int(batch.words.sum())
+            marked += seen if number >= batches // 2 else 0  # a new head marks words until it has learnt not to
         progress.epoch += 1
         progress.silent = 0 if marked else progress.silent + 1
         f1 = self._score(model)
@@ -231,7 +232,7 @@ def _step(model: TagModel, optimizer: torch.optim.Optimizer, batch: Batch, *, cl
     moved = Batch(*(getattr(batch, name).to(device) for name in Batch.__slots__))
     loss, marked = model(moved)
     if not torch.isfinite(loss):
-        raise TrainingError("the loss is no number; lower learning_rate")
+        raise TrainingError("the loss is no number; lower learning_rate, or the class_weights")
     optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss / batch.words.sum())
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip)

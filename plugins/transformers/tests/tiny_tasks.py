@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+from deid_transformers import TransformersTrainer
 
 from deid_assets import DisjointSpans, Note, Span
 from deid_assets.core.tagging import TagScheme
-from deid_assets.core.trainer import Document, Task, label_inventory
+from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
 from deid_assets.testing import marked
 
 TEXTS = (
@@ -69,3 +72,15 @@ def task(
 
 def with_settings(given: Task, **settings: Any) -> Task:
     return replace(given, settings={**given.settings, **settings})
+
+
+def train(given: Task, out: Path, curve: list[Epoch] | None = None) -> Path:
+    """Train into a folder and return it."""
+    out.mkdir(parents=True, exist_ok=True)
+    TransformersTrainer().train(given, out, (curve if curve is not None else []).append)
+    return out
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

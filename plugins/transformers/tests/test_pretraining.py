@@ -1,0 +1,93 @@
+"""Masks as Devlin et al. (2019) draw them, a vocabulary that depends on the notes alone, and a loss that falls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from deid_transformers.pretrain import Stream, masked
+from deid_transformers.settings import NewEncoder
+from deid_transformers.vocabulary import SPECIAL, learn
+from tiny_tasks import TEXTS, TINY, documents, task, train, with_settings
+
+from deid_assets import Note
+from deid_assets.core.errors import TrainingError
+from deid_assets.core.trainer import Epoch
+
+
+def test_a_sixth_is_to_be_told_and_of_that_most_is_hidden() -> None:
+    stream = Stream(np.arange(0), special=np.arange(6), mask=4, vocabulary=1000)
+    ids = np.random.default_rng(0).integers(6, 1000, size=(200, 500))
+    ids[:, ::10] = 3
+
+    read, told = masked(ids, stream, share=0.15, rng=np.random.default_rng(1))
+
+    chosen = told != -100
+    assert not chosen[:, ::10].any()
+    assert chosen.sum() / (ids != 3).sum() == pytest.approx(0.15, abs=0.005)
+    np.testing.assert_array_equal(told[chosen], ids[chosen])
+    np.testing.assert_array_equal(read[~chosen], ids[~chosen])
+    hidden, left = (read[chosen] == 4).mean(), (read[chosen] == ids[chosen]).mean()
+    assert hidden == pytest.approx(0.8, abs=0.02)
+    assert left == pytest.approx(0.1, abs=0.02)
+
+
+def test_the_loss_of_pre_training_falls(tmp_path: Path) -> None:
+    raw = [Note(f"r{number}", document.note.text) for number, document in enumerate(documents())]
+    pretraining = {"steps": 120, "batch": 8, "length": 24, "save_every": 20, "learning_rate": 5e-3}
+    curve: list[Epoch] = []
+
+    train(with_settings(task(raw=raw), pretrain=pretraining), tmp_path, curve)
+
+    losses = [point.loss for point in curve if point.phase == -1]
+    assert len(losses) == 6
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_too_little_raw_text_is_said(tmp_path: Path) -> None:
+    pretraining = {"steps": 1, "batch": 1, "length": 512, "training_notes": False}
+    few = with_settings(task(raw=[Note("r", "Fever.")]), pretrain=pretraining, new={**TINY["new"], "positions": 512})
+
+    with pytest.raises(TrainingError, match="give more notes"):
+        train(few, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+def test_the_same_notes_in_any_order_give_the_same_vocabulary(kind: str) -> None:
+    settings = NewEncoder(tokenizer=kind, vocabulary=400)
+
+    one, other = (learn(texts, settings) for texts in (TEXTS, TEXTS[::-1]))
+
+    assert one.get_vocab() == other.get_vocab()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+def test_a_vocabulary_keeps_case_and_knows_every_digit(kind: str) -> None:
+    tokenizer = learn(TEXTS, NewEncoder(tokenizer=kind, vocabulary=400))
+
+    pieces = {piece.lstrip("\u2581\u0120") for piece in tokenizer.tokenize("Dr. Lee 2021")}
+
+    assert {"2", "0", "1"} <= pieces
+    assert any(piece.startswith(("D", "L")) for piece in pieces)
+    assert set(SPECIAL) <= set(tokenizer.get_vocab())
+    assert [tokenizer.convert_tokens_to_ids(name) for name in SPECIAL] == list(range(len(SPECIAL)))
+
+
+def test_lower_case_is_an_option() -> None:
+    tokenizer = learn(TEXTS, NewEncoder(lowercase=True, vocabulary=400))
+
+    assert tokenizer.tokenize("LEE") == tokenizer.tokenize("lee")
+
+
+def test_text_that_looks_like_a_special_sub_token_is_none(tmp_path: Path) -> None:
+    from deid_onnx.pieces import Pieces, PieceSettings
+
+    from deid_assets.core.tagging import tokenize
+
+    learn(TEXTS, NewEncoder(vocabulary=400)).save_pretrained(tmp_path)
+    settings = PieceSettings(before=2, after=3, pad=0, unknown=1, line=5)
+
+    words = Pieces(tmp_path / "tokenizer.json", settings).of("[SEP] [MASK] </s>", tokenize("[SEP] [MASK] </s>"))
+
+    assert not {0, 2, 3, 4, 5} & {piece for word in words for piece in word}
