@@ -14,7 +14,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.reports.charts import HEIGHT, WIDTH
 from deid_assets.reports.page import render
 from deid_assets.reports.report_charts import curve_charts, overlay, ranking_charts
-from deid_assets.reports.report_rows import browser_rows, left_rows, static_rows
+from deid_assets.reports.report_rows import ENOUGH_SPANS, browser_rows, left_rows, static_rows, worst_label
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -46,6 +46,8 @@ def report_html(report: Mapping[str, Any]) -> str:
         systems=[(name, results[name]) for name in names],
         first=results[names[0]],
         left=left_rows(report),
+        worst={name: worst_label(results[name]) for name in names},
+        enough=ENOUGH_SPANS,
         charts={name: ranking_charts(results[name]["ranking"]) for name in names},
         overlay=overlay(report),
         curves=curve_charts(report["curves"]),

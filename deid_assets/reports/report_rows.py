@@ -9,7 +9,7 @@ from typing import Any
 STATIC_PER_KIND = 12
 """Errors of a kind and system on paper, and where no script runs."""
 ENOUGH_SPANS = 20
-"""Gold spans from which the upper bound of a label is drawn whole; of fewer it is cut where the axis ends."""
+"""Gold spans from which a label is named the worst, and its interval drawn whole; chance alone may move one of fewer."""
 BAR_WIDTH = 110
 """Of the bars, in CSS pixels."""
 _COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
@@ -68,6 +68,12 @@ def _cell(row: Mapping[str, Any] | None, top: float) -> LeftCell | None:
     share = row["bootstrap"]
     at, low, high = (round(BAR_WIDTH * min(1.0, share[name] / top), 1) for name in ("value", "low", "high"))
     return LeftCell(row["gold"], row["left"], share, Bar(at, low, high))
+
+
+def worst_label(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the label with the greatest share left, of those with enough spans if any; ``None`` if nothing is left."""
+    rows = [row for row in result["left_by_label"] if row["left"]]
+    return next((row for row in rows if row["gold"] >= ENOUGH_SPANS), rows[0] if rows else None)
 
 
 def static_rows(report: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:

@@ -181,3 +181,12 @@ def test_a_chart_has_its_corners_where_the_axes_end():
 
     assert drawn.lines[0].path == "M44.0 190.0 L330.0 10.0"
     assert [words for _, words in drawn.x_ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+
+
+def test_a_category_with_few_identifiers_is_named_the_worst_only_where_all_have_few(document):
+    made = copy.deepcopy(document(scores=(0.9, 0.5)))
+    rows = made["results"]["first"]["left_by_label"]
+    assert "The worst category is <b>NAME</b> with 1 of 2 left" in report_html(made)
+
+    rows.append(rows[0] | {"label": "PLACE", "gold": 40, "left": 3})
+    assert "of at least 20 identifiers is <b>PLACE</b> with 3 of 40 left" in report_html(made)

@@ -84,13 +84,13 @@ def groups_json(
     *,
     resamples: int,
 ) -> Json:
-    """Return recall by key and group, worst first, and the worst group of all keys."""
+    """Return recall by key and group, worst first, and the worst group of all keys that have two to compare."""
     found = {key: subgroups(rows, key_of, patients=patients, resamples=resamples) for key, key_of in groups.items()}
     candidates = [
         (group.interval.value, group.interval.low, key, group)
         for key, of_key in found.items()
         for group in of_key
-        if len(of_key) > 1 and group.interval is not None and group.counts.gold >= FEWEST_SPANS
+        if group.interval is not None and group.counts.gold >= FEWEST_SPANS and _eligible(of_key) > 1
     ]
     worst = min(candidates, key=lambda entry: entry[:3], default=None)
     return {
@@ -98,6 +98,10 @@ def groups_json(
         "more": {key: max(0, len(of_key) - MOST_GROUPS) for key, of_key in found.items()},
         "worst": {"key": worst[2], **_group(worst[3])} if worst else None,
     }
+
+
+def _eligible(groups: Sequence[Group]) -> int:
+    return sum(group.interval is not None and group.counts.gold >= FEWEST_SPANS for group in groups)
 
 
 def _group(group: Group) -> Json:
