@@ -27,41 +27,45 @@ SMALL = {
 TEXTS = [document.note.text for document in documents()] * 4
 
 
+def saved(tokenizer: Tokenizer, folder: Path, special: list[str]) -> None:
+    pad, unknown, before, after, mask = special
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=pad, unk_token=unknown, cls_token=before, sep_token=after, mask_token=mask
+    ).save_pretrained(folder)
+
+
 def bert(folder: Path) -> Path:
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special))
-    transformers.BertTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    saved(tokenizer, folder, special)
     transformers.BertForMaskedLM(transformers.BertConfig(**SMALL)).save_pretrained(folder)
     return folder
 
 
 def roberta(folder: Path) -> Path:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.train_from_iterator(
         TEXTS, trainers.BpeTrainer(vocab_size=380, special_tokens=special, initial_alphabet=alphabet)
     )
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    transformers.RobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    saved(tokenizer, folder, ["<pad>", "<unk>", "<s>", "</s>", "<mask>"])
     transformers.RobertaForMaskedLM(transformers.RobertaConfig(**SMALL, pad_token_id=1)).save_pretrained(folder)
     return folder
 
 
 def xlm_roberta(folder: Path) -> Path:
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     tokenizer.train_from_iterator(
         TEXTS, trainers.UnigramTrainer(vocab_size=150, special_tokens=special, unk_token="<unk>")
     )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
-        pad_token="<pad>", unk_token="<unk>", mask_token="<mask>",
-    ).save_pretrained(folder)  # fmt: skip
+    saved(tokenizer, folder, ["<pad>", "<unk>", "<s>", "</s>", "<mask>"])
     transformers.XLMRobertaForMaskedLM(transformers.XLMRobertaConfig(**SMALL, pad_token_id=1)).save_pretrained(folder)
     return folder
 
