@@ -23,6 +23,8 @@ class Settings:
         window: Words to either side of a token that count, 0 to 8.
         keep_empty: Share of the sentences used in training among those without a span and without an opinion.
         opinion: Detector whose opinion is asked in training and in use, or empty.
+        opinion_dropout: Share of the opinion's spans that are hidden in training, so that the tagger also learns to
+            find what the detector that is asked does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
     """
 
@@ -33,6 +35,7 @@ class Settings:
     window: int = 3
     keep_empty: float = 1.0
     opinion: str = "rules"
+    opinion_dropout: float = 0.0
     gazetteers: tuple[str, ...] = ()
 
     @classmethod
@@ -66,6 +69,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "min_notes": (1, 1_000),
     "window": (0, 8),
     "keep_empty": (0.0, 1.0),
+    "opinion_dropout": (0.0, 1.0),
 }
 
 

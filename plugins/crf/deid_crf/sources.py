@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,16 @@ class Sources:
         if self._lists is not None:
             views = [replace(view, hits=self._lists.hits(view.words)) for view in views]
         return views
+
+
+def with_dropout(opinion: Sequence[str], share: float, draw: random.Random) -> list[str]:
+    """Return an opinion without some of its spans, each left out with the chance ``share``."""
+    kept, hidden = [], False
+    for said in opinion:
+        if said.startswith("B"):
+            hidden = draw.random() < share
+        kept.append(OUTSIDE if hidden else said)
+    return kept
 
 
 def projected(spans: Sequence[Span], tokens: Sequence[Token]) -> list[str]:

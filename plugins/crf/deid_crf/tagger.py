@@ -18,7 +18,7 @@ from deid_crf.statistics import Memory
 from deid_crf.view import View
 from deid_crf.weights import Table
 
-LONGEST = 1_000
+LONGEST = 20_000
 """Tokens in one sequence; a longer one is cut, in training as in use."""
 BATCH_ROWS = 32_768
 """Tokens whose probabilities are held at once; a sequence is never cut for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from deid_crf.channels import channels
 from deid_crf.examples import Attributes, Example, examples, sequences
 from deid_crf.model import Model, write_model
 from deid_crf.settings import Settings
-from deid_crf.sources import Sources
+from deid_crf.sources import Sources, with_dropout
 from deid_crf.statistics import known
 from deid_crf.tagger import LONGEST
 from deid_crf.weights import Weights
@@ -59,6 +60,11 @@ class CrfTrainer:
         lists = [Path(path) for path in settings.gazetteers]
         documents = [document for phase in task.phases for document in phase]
         views = Sources(settings.opinion, lists).views([document.note for document in documents])
+        if settings.opinion_dropout:
+            draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
+            views = [
+                replace(view, opinion=with_dropout(view.opinion, settings.opinion_dropout, draw)) for view in views
+            ]
         tagged = [
             encode(labelled(document.spans, native=task.native), view.tokens, task.scheme)[0]
             for document, view in zip(documents, views, strict=True)

@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +15,9 @@ import pytest
 
 from deid_assets.core.errors import ConfigError, InputError, PluginError, TrainingError
 from deid_assets.core.note import Note
-from deid_assets.core.tagging import TagScheme, entities
-from deid_assets.core.trainer import Trainer
+from deid_assets.core.phi import Phi
+from deid_assets.core.tagging import TagScheme, entities, tokenize
+from deid_assets.core.trainer import Task, Trainer, label_inventory
 from deid_assets.testing import check_detector, mark, marked
 from deid_crf import CrfDetector, CrfTrainer
 
@@ -59,12 +62,7 @@ def test_spans_carry_the_name_of_the_recipe_and_the_label_of_the_corpus(toy: Sim
     assert {span.native_label for span in found} == {"PERSON", ""}
 
 
-def native_task(toy: SimpleNamespace) -> object:
-    from dataclasses import replace
-
-    from deid_assets.core.phi import Phi
-    from deid_assets.core.trainer import label_inventory
-
+def native_task(toy: SimpleNamespace) -> Task:
     found = [
         replace(
             document,
@@ -145,11 +143,6 @@ def test_a_model_keeps_no_word_of_a_single_note(toy: SimpleNamespace, tmp_path: 
 
 
 def test_one_label_is_enough(toy: SimpleNamespace, tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    from deid_assets.core.phi import Phi
-    from deid_assets.core.trainer import label_inventory
-
     found = [
         replace(each, spans=replace(each.spans, spans=tuple(span for span in each.spans if span.label is Phi.DATE)))
         for each in toy.documents()
@@ -294,3 +287,25 @@ print(sorted({"pycrfsuite", "torch", "transformers", "flair", "onnxruntime"} & s
 def test_a_missing_list_in_a_model_is_refused(toy_model: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         CrfDetector(model=altered(toy_model, tmp_path / "model", lists=["names.gaz"]))
+
+
+def test_many_notes_are_read_fast(toy: SimpleNamespace, toy_model: Path) -> None:
+    detector = CrfDetector(model=toy_model)
+    notes = [replace(each.note, note_id=f"{each.note.note_id}-{n}") for n in range(400) for each in toy.documents()]
+    tokens = sum(len(tokenize(note.text)) for note in notes)
+
+    started = time.process_time()
+    found = list(detector.detect(notes))
+
+    assert len(found) == len(notes)
+    # An idle core reads 100,000 of these; the bound leaves room for a slow one and is still missed by any per-token work.
+    assert tokens / (time.process_time() - started) > 15_000
+
+
+def test_hidden_opinions_teach_the_tagger_to_do_without(toy: SimpleNamespace, tmp_path: Path) -> None:
+    given = {**toy.settings, "opinion": "rules"}
+    toy.trained(tmp_path / "trusting", toy.task(settings=given))
+    toy.trained(tmp_path / "wary", toy.task(settings={**given, "opinion_dropout": 1.0}))
+
+    assert "o:tB-" in (tmp_path / "trusting" / "attributes.txt").read_text()
+    assert "o:tB-" not in (tmp_path / "wary" / "attributes.txt").read_text()
