@@ -166,9 +166,14 @@ def _only(spans: SpanSet, sources: Sequence[str]) -> SpanSet:
 def read_curve(path: Path) -> dict[str, Any]:
     """Return the learning curve of a model card: ``name``, and ``epochs`` with phase, epoch, loss and dev F1.
 
+    Args:
+        path: The card in JSON, or the folder of a model, which has its card in it. Of several lists the first counts.
+
     Raises:
         InputError: The file is no JSON, or holds no list of epochs.
     """
+    if path.is_dir():
+        path /= "card.json"
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -182,8 +187,15 @@ def read_curve(path: Path) -> dict[str, Any]:
             raise InputError(
                 f"{path}: epoch {at} has a value that is NaN or infinite; train again, or leave the card out"
             )
-    name = card.get("name") if isinstance(card, dict) else None
-    return {"name": name if isinstance(name, str) else path.parent.name or path.stem, "epochs": rows}
+    return {"name": _model_name(card) or path.parent.name or path.stem, "epochs": rows}
+
+
+def _model_name(card: Any) -> str | None:
+    """Return the name that a card gives, itself or in its recipe."""
+    for part in (card, card.get("recipe") if isinstance(card, dict) else None):
+        if isinstance(part, dict) and isinstance(part.get("name"), str):
+            return str(part["name"])
+    return None
 
 
 def _lists_of_epochs(value: Any) -> Iterator[list[dict[str, Any]]]:

@@ -304,6 +304,12 @@ def test_learning_curves_are_taken_from_model_cards(deid, gold, pred):
     assert json.loads(Path("report/report.json").read_text())["curves"] == [
         {"name": "crf", "epochs": [{"phase": 0, "epoch": at, "loss": 1 / at, "dev_f1": None} for at in (1, 2)]}
     ]
+    Path("model").mkdir()
+    Path("model/card.json").write_text(json.dumps({"recipe": {"name": "crf-en"}, "curve": epochs}))
+    deid(*options, "--card", "model")
+    assert json.loads(Path("report/report.json").read_text())["curves"][0]["name"] == "crf-en"
+    Path("card.json").write_text('{"curve": [{"epoch": 1, "loss": NaN}]}')
+    assert "epoch 1 has a value that is NaN or infinite" in deid(*options, "--card", "card.json").err
     Path("card.json").write_text("{}")
     assert "no list of epochs" in deid(*options, "--card", "card.json").err
 
