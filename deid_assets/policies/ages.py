@@ -1,38 +1,46 @@
-"""The age rule of Safe Harbor: every age over 89 becomes one category."""
+"""The age rule of Safe Harbor: every age over 89 becomes one category; and what an age says, in eight languages."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
+from deid_assets.policies.age_words import DECADES, ENDINGS, NUMBERS, OTHER_NUMBERS, SMALL_UNITS, YEARS
 from deid_assets.policies.drawing import fold, listed
-from deid_assets.policies.tags import Tag
+from deid_assets.policies.fallbacks import fall_back
 
 POOLED = "90+"
-_NUMBER = re.compile(r"([0-9]+)(?:[.,][0-9]+)?[\s-]*([a-z]*)")
+_OLDEST = 89
+_NUMBER = re.compile(r"(?P<number>[0-9]+)(?:[.,][0-9]+)?[\s'\u2019-]*(?P<unit>[a-z]*)")
 _STRANGE = re.compile(r"[^\W0-9a-z_]")  # letters and digits that folding does not turn into ASCII
 _LETTERS = re.compile(r"[a-z]+")
 _YEARS_OLD = re.compile(r"(?<![a-z])y\W?o(?![a-z])")  # an "o" elsewhere may be a misread zero
 # Spelled in full, or any sign of one: "90s", "ninety-two", "nonagenarian", "noventa y uno", "neunzig".
 _OVER_89 = re.compile(
-    r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert"
-    r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento|devades|nittio|hundra|yhdeksankymm|\bsata"
+    r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert|nonant"
+    r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento"
+    r"|nittio|hundra|yhdeksan-?kymm|yhdeksan-?kymp|ysikymp|\bsata"
 )
 _DIGIT = r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
 # Digits one by one, as dictated or scanned: "9 2", "nine two", "1 0 2". Not "9 1/2".
 _SPACED = re.compile(rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])")
-_SMALL_UNITS = frozenset(
-    listed(
-        "d day days dia dias w wk wks week weeks semana semanas mo mos mth mths month months mes meses tag "
-        "tage tagen woche wochen monat monate monaten jour jours semaine semaines mois h hour hours hora "
-        "horas"
+_PER_YEAR = {
+    unit: count
+    for count, units in (
+        (365, "d day days dia dias tag tage tagen jour jours"),
+        (52, "w wk wks week weeks semana semanas woche wochen semaine semaines"),
+        (12, "mo mos mth mths month months mes meses monat monate monaten mois"),
+        (8760, "h hour hours hora horas"),
     )
-)
+    for unit in listed(units)
+}
 # Every word that may stand beside an age under 90, folded; another word means the text was not understood.
-_UNDERSTOOD = _SMALL_UNITS | frozenset(
+_UNDERSTOOD = frozenset(_PER_YEAR) | frozenset(
     listed(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty twenties thirties "
@@ -46,6 +54,39 @@ _UNDERSTOOD = _SMALL_UNITS | frozenset(
         "ans an"
     )
 )
+_DECADE_ENDINGS = frozenset(listed("s er ern arsaldern tal talet kymppinen kymppisena"))
+
+
+@dataclass(frozen=True, slots=True)
+class AgeWords:
+    """What the ages of one language are written with, folded.
+
+    Args:
+        understood: Words that may stand beside an age.
+        per_year: Units shorter than a year, with how many make one.
+        numbers: Numbers in words, blanks for hyphens.
+        decades: Words for a decade, with its first year.
+        endings: What may follow a number in words without a blank.
+        spelled: Finds numbers and decades in words, and the word after.
+    """
+
+    understood: frozenset[str]
+    per_year: Mapping[str, int]
+    numbers: Mapping[str, int]
+    decades: Mapping[str, int]
+    endings: frozenset[str]
+    spelled: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """The years that an age may be, first and last; the same twice for most."""
+
+    first: int
+    last: int
+
+
+OVER_89 = Age(90, 90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +99,79 @@ class Age90:
     may_keep: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        value = fold(text)
-        found = _NUMBER.findall(value)
-        is_high = any(len(number) > 3 or int(number) >= 90 for number, unit in found if unit not in _SMALL_UNITS)
-        if is_high or _OVER_89.search(value):
-            return POOLED
-        words = set(_LETTERS.findall(_YEARS_OLD.sub("yo", value)))
-        is_strange = _STRANGE.search(value) or _SPACED.search(value)
-        is_understood = (found or words) and words <= _UNDERSTOOD and not is_strange
-        return text if is_understood else Tag()(text, span, context)
+        ages = ages_of(text, context.note.lang)
+        if ages is None:
+            return fall_back(text, span, context)
+        return POOLED if OVER_89 in ages else text
+
+
+def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
+    """Return the ages of a text in years, or ``None`` if there is a word in it that is not understood.
+
+    Any sign of an age over 89 makes ``OVER_89`` of the whole. Words such as "infant" say no number.
+    """
+    value = fold(text)
+    words = words_of(lang)
+    found = [*_in_digits(value, words), *_in_words(value, words)]
+    if OVER_89 in found or _OVER_89.search(value):
+        return (OVER_89,)
+    plain = words.spelled.sub(" 0 ", _YEARS_OLD.sub("yo", value).replace("-", " "))
+    beside = set(_LETTERS.findall(plain))
+    if not (found or beside) or not beside <= words.understood or _STRANGE.search(value) or _SPACED.search(value):
+        return None
+    return tuple(found)
+
+
+def is_dictated(text: str, lang: str | None) -> bool:
+    """Whether numbers follow each other with nothing but a blank between: "4 5" and "four five" may be 45."""
+    words = words_of(lang)
+    value = fold(text).replace("-", " ")
+    return re.search(r"[0-9]\s+[0-9]", text) is not None or any(
+        match["next"] in words.numbers for match in words.spelled.finditer(value)
+    )
+
+
+def _in_digits(value: str, words: AgeWords) -> Iterator[Age]:
+    for match in _NUMBER.finditer(value):
+        number, unit = int(match["number"]), match["unit"]
+        per_year = words.per_year.get(unit, 1)
+        if per_year == 1 and number > _OLDEST:
+            yield OVER_89
+        elif unit in _DECADE_ENDINGS:
+            yield Age(number, number + 9)
+        else:
+            yield Age(number // per_year, number // per_year)
+
+
+def _in_words(value: str, words: AgeWords) -> Iterator[Age]:
+    for match in words.spelled.finditer(value.replace("-", " ")):
+        decade = words.decades.get(match["number"])
+        number = words.numbers.get(match["number"], decade or 0)
+        per_year = words.per_year.get(match["next"] or "", 1)
+        if per_year == 1 and number > _OLDEST:
+            yield OVER_89
+        else:
+            yield Age(number // per_year, number // per_year + (9 if decade else 0))
+
+
+@lru_cache(maxsize=16)
+def words_of(lang: str | None) -> AgeWords:
+    """Return the words of a note's language; English where there are none of its own."""
+    own = lang if lang in NUMBERS and lang is not None else "en"
+    numbers = {word: number for number, word in enumerate(NUMBERS[own])} | dict(OTHER_NUMBERS[own])
+    decades = {word: 20 + 10 * place for place, word in enumerate(DECADES[own])}
+    phrases = "|".join(re.escape(phrase) for phrase in sorted((*numbers, *decades), key=len, reverse=True))
+    endings = frozenset(ENDINGS.get(own, ()))
+    joined = f"(?:{'|'.join(sorted(endings, key=len, reverse=True))})" if endings else "(?!)"
+    return AgeWords(
+        understood=_UNDERSTOOD
+        | frozenset(YEARS.get(own, ()))
+        | frozenset(SMALL_UNITS.get(own, {}))
+        | endings
+        | _DECADE_ENDINGS,
+        per_year=_PER_YEAR | dict(SMALL_UNITS.get(own, {})),
+        numbers=numbers,
+        decades=decades,
+        endings=endings,
+        spelled=re.compile(rf"(?<![a-z])(?P<number>{phrases})(?:\s?{joined})?(?![a-z])(?=(?:\s+(?P<next>[a-z]+))?)"),
+    )

@@ -110,7 +110,7 @@ WORDS: Mapping[str, CalendarWords] = {
         other_weekdays={"miercoles": 2, "sabado": 5, "mie": 2, "sab": 5, "sábados": 5, "domingos": 6},
         seasons=listed("invierno primavera verano otoño"),
         fillers=listed(
-            "de del el la en día dia desde entre año mes los fecha a principios finales mediados hacia sobre"
+            "de del el la en día dia desde entre año mes los fecha principios finales mediados hacia sobre"
         ),
         until=listed("a al y hasta"),
         ordinals=_with_first("º", ""),

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Replacer
 from deid_assets.core.span import Span
-from deid_assets.policies.ages import POOLED, Age90
+from deid_assets.policies.ages import OVER_89, POOLED, ages_of, is_dictated
 from deid_assets.policies.date_reading import read
-from deid_assets.policies.drawing import fold, listed
+from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
-from deid_assets.policies.tags import Tag, unlike
+from deid_assets.policies.tags import unlike
 
 AGE_WIDTH = 10
 _OLDEST_SHOWN = 89
-_AGE_NUMBER = re.compile(r"([0-9]+)(?:[.,][0-9]+)?[\s'\u2019-]*([a-z]*)")
-_SPACED = re.compile(r"[0-9]\s+[0-9]")  # "4 5" may be 45, dictated
-_PER_YEAR = {
-    unit: count
-    for count, units in (
-        (365, "d day days dia dias tag tage tagen jour jours"),
-        (52, "w wk wks week weeks semana semanas woche wochen semaine semaines"),
-        (12, "mo mos mth mths month months mes meses monat monate monaten mois"),
-        (8760, "h hour hours hora horas"),
-    )
-    for unit in listed(units)
-}
 
 
 @dataclass(frozen=True, slots=True)
 class AgeBand:
     """``40-49``: the band of an age; ``90+`` for a higher one, and the tag where no single band can be read.
 
-    Ages of infants in days, weeks and months fall into a band of years. Ages spelled in words get the tag.
+    Ages of infants in days, weeks and months fall into a band of years. Numbers are read in digits and, in the eight
+    languages, in words.
 
     Args:
         width: Years in a band, 2 to 45; bands begin at multiples of it, and the last ends with 89.
@@ -45,22 +33,15 @@ class AgeBand:
     may_keep: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        understood = Age90()(text, span, context)
-        if understood == POOLED:
+        lang = context.note.lang
+        ages = ages_of(text, lang) or ()
+        if OVER_89 in ages:
             return POOLED
-        is_clear = understood == text and not _SPACED.search(text)
-        found = _AGE_NUMBER.findall(fold(text)) if is_clear else []
-        firsts = {age // self.width * self.width for number, unit in found for age in _years(int(number), unit)}
-        if len(firsts) != 1:
-            return Tag()(text, span, context)
+        firsts = {year // self.width * self.width for age in ages for year in (age.first, age.last)}
+        if len(firsts) != 1 or is_dictated(text, lang):
+            return fall_back(text, span, context)
         first = firsts.pop()
         return f"{first}-{min(first + self.width - 1, _OLDEST_SHOWN)}"
-
-
-def _years(number: int, unit: str) -> tuple[int, ...]:
-    if unit == "s":  # "his 70s": every age of the decade
-        return (number, number + 9)
-    return (number // _PER_YEAR.get(unit, 1),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,12 @@ _WORDS = frozenset(
         "tel tele telf tfno tlf telefono telefon telefoon telefonnr telefonnummer telephone phone ph fax mobile movil "
         "mob mobil mobiel mobiltel cell handy pager beeper ext extn exten extension interno int x number num no nr n "
         "office home work p t f m h w c o puh puhelin gsm faksi matkapuhelin alanumero alanro anknytning ankn vx vaxel "
-        "toestel tst poste portable durchwahl dw apparat cellulare cell numero numeroa nummer rufnummer telefax bip"
+        "toestel tst poste portable durchwahl dw apparat cellulare cell numero numeroa nummer rufnummer telefax bip app"
     )
 )
 _EXTENSION = re.compile(
     r"[\s,;(]*\b(?:extensi[oó]n|extension|exten|extn|ext|x|interno|int|anknytning|ankn|toestel|tst|poste|alanumero|alanro"
-    r"|durchwahl|dw|apparat)\b[\s.:]*(?P<digits>[0-9]{1,6})\)?\s*$"
+    r"|durchwahl|dw|apparat|app)\b[\s.:]*(?P<digits>[0-9]{1,6})\)?\s*$"
     r"|(?<=[0-9])x(?P<joined>[0-9]{1,6})\s*$",
     re.IGNORECASE,
 )

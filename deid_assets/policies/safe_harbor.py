@@ -11,7 +11,7 @@ from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.date_reading import read
 from deid_assets.policies.drawing import fold, listed
-from deid_assets.policies.tags import Tag
+from deid_assets.policies.fallbacks import fall_back
 
 LOW_POPULATION_2000 = frozenset(listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
 """Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on De-identification."""
@@ -77,7 +77,7 @@ class YearOnly:
     def __call__(self, text: str, span: Span, context: Context) -> str:
         year = self._year(text, context.note.lang)
         if year is None or year < self.oldest_year:
-            return Tag()(text, span, context)
+            return fall_back(text, span, context)
         return str(year)
 
     def _year(self, text: str, lang: str | None) -> int | None:
@@ -102,7 +102,7 @@ class Zip3:
     def __call__(self, text: str, span: Span, context: Context) -> str:
         found = _ZIP.fullmatch(text)
         if found is None or context.note.lang != "en":
-            return Tag()(text, span, context)
+            return fall_back(text, span, context)
         return "000XX" if found[1] in _LOW_POPULATION else f"{found[1]}XX"
 
 
@@ -114,4 +114,4 @@ class UsState:
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         is_state = fold(text) in _STATES or text.strip(" .") in _STATE_CODES
-        return text if is_state else Tag()(text, span, context)
+        return text if is_state else fall_back(text, span, context)

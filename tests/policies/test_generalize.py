@@ -12,8 +12,8 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.ages import _SMALL_UNITS
-from deid_assets.policies.generalize import _PER_YEAR, AgeBand, by_category
+from deid_assets.policies.age_words import NUMBERS
+from deid_assets.policies.generalize import AgeBand, by_category
 
 KEY = Key(b"a key for tests, 24 bytes")
 
@@ -35,8 +35,9 @@ def policy(tmp_path):
         ("89", "80-89"), ("late 70s", "70-79"), ("in his 80's", "80-89"), ("1.5 years", "0-9"), ("94 days", "0-9"),
         ("8 weeks", "0-9"), ("130 months", "10-19"), ("41-43", "40-49"), ("40-49", "40-49"), ("9 years 2 months", "0-9"),
         ("90", "90+"), ("104 years", "90+"), ("ninety-two", "90+"), ("noventa y dos años", "90+"),
-        # Words, two bands, and what is not understood.
-        ("forty-five", "[AGE]"), ("38-42", "[AGE]"), ("29 1/2", "[AGE]"), ("over 45", "[AGE]"), ("4 5", "[AGE]"),
+        ("forty-five", "40-49"), ("Eighty-three years old", "80-89"), ("three months", "0-9"), ("his forties", "40-49"),
+        # Two bands, dictated digits, and what is not understood.
+        ("four five", "[AGE]"), ("38-42", "[AGE]"), ("29 1/2", "[AGE]"), ("over 45", "[AGE]"), ("4 5", "[AGE]"),
         ("XLV", "[AGE]"),
     ],
 )  # fmt: skip
@@ -64,8 +65,37 @@ def test_every_age_lies_in_its_band(age, width):
         assert first <= age <= last <= 89
 
 
-def test_every_short_unit_that_is_understood_is_converted():
-    assert set(_PER_YEAR) == set(_SMALL_UNITS)
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        ("es", "setenta y ocho años", "70-79"), ("es", "18 meses", "0-9"), ("es", "noventa y un años", "90+"),
+        ("it", "45 anni", "40-49"), ("it", "anni 45", "40-49"), ("it", "quarantacinque anni", "40-49"),
+        ("it", "45enne", "40-49"), ("it", "45 aa", "40-49"), ("it", "18 mesi", "0-9"), ("it", "novantuno", "90+"),
+        ("fr", "trente-neuf ans", "30-39"), ("fr", "39 ans", "30-39"), ("fr", "vingt et un ans", "20-29"),
+        ("fr", "quatre-vingt-neuf ans", "80-89"), ("fr", "quatre-vingt-dix ans", "90+"), ("fr", "6 semaines", "0-9"),
+        ("de", "45-jährige", "40-49"), ("de", "fünfundvierzigjährig", "40-49"), ("de", "45 J.", "40-49"),
+        ("de", "40er", "40-49"), ("de", "6 Wo", "0-9"), ("de", "zweiundneunzig", "90+"),
+        ("nl", "45-jarige", "40-49"), ("nl", "45 jr", "40-49"), ("nl", "vijfenveertig jaar", "40-49"),
+        ("nl", "18 mnd", "0-9"), ("nl", "drieënnegentig", "90+"),
+        ("sv", "45-årig", "40-49"), ("sv", "45 år", "40-49"), ("sv", "45-åring", "40-49"), ("sv", "6 v", "0-9"),
+        ("sv", "fyrtiofem år", "40-49"), ("sv", "fyrtioårsåldern", "40-49"), ("sv", "nittiotvå år", "90+"),
+        ("fi", "45-vuotias", "40-49"), ("fi", "45 v.", "40-49"), ("fi", "neljäkymmentäviisi vuotta", "40-49"),
+        ("fi", "45-vuotiaalla", "40-49"), ("fi", "18 kk", "0-9"), ("fi", "nelikymppinen", "40-49"),
+        ("fi", "yhdeksänkymmentäkaksi vuotta", "90+"), ("fi", "92 v", "90+"),
+        # Another language's words are not understood.
+        ("fi", "45 Jahre alt und krank", "[AGE]"), ("sv", "45 vuotta", "[AGE]"),
+    ],
+)  # fmt: skip
+def test_an_age_is_read_in_eight_languages(redacted, policy, lang, text, expected):
+    assert redacted(f"<AGE>{text}</AGE>", policy(), lang=lang) == expected
+
+
+@given(st.integers(0, 99), st.sampled_from(sorted(NUMBERS)))
+def test_every_age_in_words_lies_in_its_band(age, lang):
+    text = NUMBERS[lang][age]
+    band = AgeBand()(text, Span(0, len(text), Phi.AGE), Context(Note("n", text, lang=lang), KEY))
+
+    assert band == ("90+" if age > 89 else f"{age // 10 * 10}-{age // 10 * 10 + 9}")
 
 
 @pytest.mark.parametrize(
