@@ -17,7 +17,8 @@ from deid_onnx.tagger import Tagger, read_chain
 
 VERSION = "0.1.0"
 PRECISIONS: Mapping[str, str] = {"fp32": "model.onnx", "fp16": "model.fp16.onnx", "int8": "model.int8.onnx"}
-_NOTES_ON_GPU = 64
+NOTES_ON_GPU = 64
+"""Notes whose inputs are sorted by length together on a card."""
 
 
 class OnnxDetector:
@@ -65,7 +66,7 @@ class OnnxDetector:
             network=network(folder.path, folder.settings, session.run),
             chain=read_chain(folder),
             source=name,
-            together=_NOTES_ON_GPU if session.on_gpu and precision != "int8" else 1,
+            together=NOTES_ON_GPU if session.on_gpu and precision != "int8" else 1,
         )
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from deid_onnx.detector import network
+from deid_onnx.detector import NOTES_ON_GPU, network
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import cores
 from deid_onnx.tagger import Tagger, read_chain
@@ -18,7 +18,8 @@ from deid_transformers.trainer import VERSION
 class TransformersDetector:
     """Finds what a tagger of this plugin was trained to find. ``deid export`` makes it faster and free of PyTorch.
 
-    Notes are run one by one, so that no result depends on the batch.
+    On a CPU, notes are run one by one, so that no result depends on the batch. On a GPU the inputs of 64 notes are
+    sorted by length together: scores may differ in the last digits with the batch.
 
     Args:
         model: Folder that ``deid train`` wrote.
@@ -50,7 +51,8 @@ class TransformersDetector:
         from deid_transformers.tune import runner  # noqa: PLC0415
 
         torch.set_num_threads(threads or cores())
-        encoder = load_tagger(folder.path, folder.tags).to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        encoder = load_tagger(folder.path, folder.tags).to(place)
         self.name = name
         self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, folder.path / 'model.safetensors')}"
         self.labels = folder.categories
@@ -59,6 +61,7 @@ class TransformersDetector:
             network=network(folder.path, folder.settings, runner(encoder)),
             chain=read_chain(folder),
             source=name,
+            together=1 if place.type == "cpu" else NOTES_ON_GPU,
         )
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
