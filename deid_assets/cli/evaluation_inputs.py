@@ -53,7 +53,7 @@ def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
     """Return annotated notes.
 
     Raises:
-        InputError: None is annotated, or a label is unknown.
+        InputError: None is annotated, a label is unknown, or a note comes twice.
     """
     spans: dict[str, SpanSet] = {}
     notes: dict[str, Note] = {}
@@ -63,6 +63,8 @@ def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
             if isinstance(found, Fault):
                 if found.kind == "unknown-label":
                     raise InputError(f"{found.message}{_advice(source)}")
+                if found.kind == "duplicate-id":
+                    raise InputError(found.message)  # which of the two is right is not ours to say
                 withheld.fault(found)
             elif found.spans is None:
                 others.add(found.note.note_id)

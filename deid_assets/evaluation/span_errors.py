@@ -162,9 +162,10 @@ def span_errors(
 
 
 def _partner(place: Place, found: Sequence[Found]) -> Found | None:
-    over = [one for one in found if _common(place, one.place)]
-    rank = lambda one: (one.place[2] == place[2], _common(place, one.place), one.score)  # noqa: E731
-    return max(over, key=rank, default=None)
+    def likeness(one: Found) -> tuple[bool, int, float]:
+        return one.place[2] == place[2], _common(place, one.place), one.score
+
+    return max((one for one in found if _common(place, one.place)), key=likeness, default=None)
 
 
 def _overlapped(place: Place, golds: Sequence[Place]) -> Place | None:

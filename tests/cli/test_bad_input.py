@@ -83,6 +83,7 @@ CASES = {
     "two ways to print": (changed(EVALUATE, "--json", "--markdown"), "give --json or --markdown, not both"),
     "predictions for another text": (changed(EVALUATE, gold="other.jsonl"), "spans.jsonl: note 'a': gold has digest"),
     "gold without a span": (changed(EVALUATE, gold="clean.jsonl"), "clean.jsonl: the gold holds no span under profile"),
+    "gold that comes twice": (changed(EVALUATE, gold="twice.jsonl"), "twice.jsonl:2:"),
     "predictions that come twice": (changed(EVALUATE, spans="doubled.jsonl"), "note 'a' has spans on an earlier line"),
     "a score that is no number": (changed(EVALUATE, spans="nan.jsonl"), "nan.jsonl:1:"),
     "predictions for a note without gold": (
@@ -109,7 +110,7 @@ CASES = {
         "a list ends in .jsonl or .csv",
     ),
     "a correction of other notes": (
-        ("corrections", "gold.jsonl", "twice.jsonl"),
+        ("corrections", "gold.jsonl", "one.jsonl"),
         "2 notes are in one of the two golds alone, the first is 'b'",
     ),
     "a language without a grammar": (changed(MAKE, "--lang", "tlh"), "tlh"),
@@ -125,6 +126,7 @@ def folder(deid, write, notes, three):
     write("gold.jsonl", {**three[0], "spans": spans}, {**three[1], "spans": []}, {**three[2], "spans": []})
     write("other.jsonl", *({**record, "text": record["text"] + "!", "spans": spans[:1]} for record in three))
     write("clean.jsonl", *({**record, "spans": []} for record in three))
+    write("one.jsonl", {**three[0], "spans": spans})
     write("twice.jsonl", *({**three[0], "spans": spans} for _ in range(2)))
     found = [json.loads(line) for line in Path("spans.jsonl").read_text().splitlines()]
     write("doubled.jsonl", found[0], *found)
