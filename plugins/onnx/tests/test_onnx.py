@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,26 @@ def test_windows_change_nothing_for_a_network_that_reads_as_far_as_they_overlap(
 
     assert len(wanted[0]) > 40
     assert wanted == found
+
+
+def test_notes_run_together_as_on_a_card_give_the_same_spans(tmp_path: Path) -> None:
+    detector = OnnxDetector(model=folder(tmp_path), threads=1)
+    notes = [Note(f"n{number}", TEXT * (number % 4)) for number in range(11)]
+
+    together = replace(detector.tagger, together=4)
+
+    assert list(together.detect(notes)) == list(detector.detect(notes))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="needs a CUDA device")
+def test_a_card_gives_the_spans_of_the_processor(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    notes = [Note(f"n{number}", TEXT * number) for number in range(5)]
+
+    on_card = OnnxDetector(model=path, providers="cuda", threads=1)
+
+    assert list(on_card.detect(notes)) == list(OnnxDetector(model=path, providers="cpu", threads=1).detect(notes))
 
 
 def test_a_trained_chain_is_used_where_there_is_one(tmp_path: Path) -> None:
