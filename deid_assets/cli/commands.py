@@ -130,7 +130,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
             say(f"{others:,} notes of the spans file are not among the notes")
 
     kept_in = None if vault is None else VaultAsked(vault, vault_key_file, vault_by_note)
-    with recording(redaction, edits=edits, specs=tuple(named.specs), vault=kept_in) as recorder:
+    with recording(redaction, edits=edits, named=named, vault=kept_in) as recorder:
         write_notes(out, redacted(recorder), format=written_as.name)
     return finish(counted, withheld, out, as_json=as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import deid_assets
 from deid_assets import plugins
 from deid_assets.cli.app import say
+from deid_assets.cli.line_up import Named
 from deid_assets.cli.redaction import Redaction
 from deid_assets.cli.vault import open_vault
 from deid_assets.core.detector import Failed
@@ -112,34 +114,42 @@ class Recorder:
 
 @contextmanager
 def recording(
-    redaction: Redaction, *, edits: Path | None, specs: tuple[str, ...], vault: VaultAsked | None
+    redaction: Redaction, *, edits: Path | None, named: Named, vault: VaultAsked | None
 ) -> Iterator[Recorder]:
     """Give what keeps more than the redacted notes, and close it.
 
     Args:
         redaction: Policy and key.
         edits: Edit file to write.
-        specs: Detectors that run, as the command line names them.
+        named: Detectors that run, as the command line names them.
         vault: Where originals are kept.
     """
     with ExitStack() as stack:
         kept_edits = kept_in = None
         if edits is not None:
             file = stack.enter_context(writing_edits(edits))
-            kept_edits = EditsKept(file, redaction.key, _made_by(redaction, specs))
+            kept_edits = EditsKept(file, redaction.key, _made_by(redaction, named))
         if vault is not None:
             opened, _ = stack.enter_context(open_vault(vault.url, vault.key_file, require_patient=not vault.by_note))
             kept_in = VaultKept(opened)
         yield Recorder(kept_edits, kept_in)
 
 
-def _made_by(redaction: Redaction, specs: tuple[str, ...]) -> MadeBy:
+def _made_by(redaction: Redaction, named: Named) -> MadeBy:
     software = f"deid-assets {deid_assets.__version__}"
-    return MadeBy.of(redaction.policy, redaction.key, software=software, detectors=versions_of(specs))
+    return MadeBy.of(redaction.policy, redaction.key, software=software, detectors=versions_of(named))
 
 
-def versions_of(specs: tuple[str, ...]) -> dict[str, str]:
-    """Return the version of each detector that is named, with the digest of its source."""
+def versions_of(named: Named) -> dict[str, str]:
+    """Return the version of each detector, with digests of its source and, where it has some, of model and options."""
     installed = plugins.available()
-    names = [spec.partition("=")[0] for spec in specs]
-    return {name: installed[name].code_version for name in names if name in installed}
+    versions: dict[str, str] = {}
+    for spec in named.specs:
+        name = spec.partition("=")[0]
+        chosen = sorted(option for option in named.options if option.startswith(f"{name}."))
+        version = installed[name].code_version if name in installed else ""
+        told = [spec, *chosen] if "=" in spec or chosen else []
+        versions[name] = (
+            f"{version}, options {hashlib.sha256(repr(told).encode()).hexdigest()[:8]}" if told else version
+        )
+    return versions

@@ -162,11 +162,16 @@ def _write(out: Path, document: dict[str, Any], old: Path, new: Path) -> None:
 
 def _show(document: dict[str, Any]) -> None:
     kinds = [change.value for change in Change]
-    notes = document["notes"]
+    notes, uncovered = document["notes"], document["uncovered"]
     typer.echo(
         f"{notes['same']:,} notes as they were, {notes['changed']:,} with a difference, {notes['other_text']:,} with "
         f"another text, {notes['only_old']:,} only in the old, {notes['only_new']:,} only in the new"
     )
+    if uncovered["characters"]:
+        typer.echo(
+            f"{uncovered['characters']:,} characters of {uncovered['replacements']:,} replacements were replaced in the "
+            "old and are not in the new"
+        )
     rows = [[row["category"], *(f"{row[name]:,}" for name in ("unchanged", *kinds))] for row in document["by_category"]]
     print_table(("Category", "unchanged", *kinds), rows, numbers_from=1)
     causes = [[row["cause"], row["why"], f"{row['all']:,}"] for row in document["by_cause"]]

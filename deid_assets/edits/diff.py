@@ -25,6 +25,7 @@ class Difference:
         source: Detectors of the span, before and after where they differ.
         cause: What is responsible.
         why: The same in words, with versions.
+        uncovered: Code points that were replaced and are not any more.
     """
 
     note_id: str
@@ -36,6 +37,7 @@ class Difference:
     source: str
     cause: Cause
     why: str
+    uncovered: int = 0
 
 
 @dataclass(slots=True)
@@ -80,6 +82,10 @@ class ReleaseDiff:
                 "only_old": len(self.only_old), "only_new": len(self.only_new),
             },
             "replacements": {"unchanged": self.unchanged.total(), **_per_change(self.differences)},
+            "uncovered": {
+                "replacements": sum(each.uncovered > 0 for each in self.differences),
+                "characters": sum(each.uncovered for each in self.differences),
+            },
             "by_category": self._by_category(),
             "by_cause": _grouped(self.differences, lambda each: (each.cause.value, each.why), ("cause", "why")),
             "by_note": _grouped(self.differences, lambda each: (each.note_id,), ("note",)),
@@ -108,7 +114,7 @@ class ReleaseDiff:
         per_label: dict[str, list[Difference]] = defaultdict(list)
         for each in self.differences:
             per_label[each.label].append(each)
-        labels = sorted({*per_label, *self.unchanged})
+        labels = sorted({*per_label, *self.unchanged}, key=lambda label: (-len(per_label[label]), label))
         return [
             {"category": label, "unchanged": self.unchanged[label], **_per_change(per_label[label])} for label in labels
         ]
@@ -191,7 +197,13 @@ def _difference(
         " → ".join(dict.fromkeys(sources)),
         cause,
         why,
+        _uncovered(before, new.edits) if before else 0,
     )
+
+
+def _uncovered(before: Replaced, edits: Iterable[Replaced]) -> int:
+    covered = (min(edit.end, before.end) - max(edit.start, before.start) for edit in edits)
+    return before.end - before.start - sum(part for part in covered if part > 0)
 
 
 def _parts(made: MadeBy | None) -> dict[str, str]:

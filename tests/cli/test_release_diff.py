@@ -38,8 +38,8 @@ def test_the_page_says_whether_anything_is_lost(deid, two, tmp_path):
     deid("diff", new, old, "--out", "lost")
 
     home = tmp_path / "home"
-    assert "No replacement is lost" in (home / "gained" / "diff.html").read_text()
-    assert "1 replacement is lost" in (home / "lost" / "diff.html").read_text()
+    assert "All that was replaced before is replaced now" in (home / "gained" / "diff.html").read_text()
+    assert "10 characters that were replaced before are not replaced now" in (home / "lost" / "diff.html").read_text()
     assert (home / "lost" / "diff.json").exists()
 
 

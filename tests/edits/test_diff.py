@@ -111,6 +111,8 @@ def test_every_replacement_is_accounted_for_once(before, after):
     assert counts["gained"] <= len(after) - in_both
     assert counts["lost"] <= len(before) - in_both
     covered = {at for start, end, *_ in after for at in range(start, end)}
+    was = {at for start, end, *_ in before for at in range(start, end)}
+    assert sum(each.uncovered for each in found.differences) == len(was - covered)
     for each in found.differences:
         if each.change == "lost":
             assert not covered & set(range(each.start, each.end))

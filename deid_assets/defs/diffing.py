@@ -1,0 +1,166 @@
+"""release_diff: what a batch's release changed against the one it replaced."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+
+import deid_assets
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.span import SpanSet
+from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.ingest import GOLD
+from deid_assets.defs.merging import MERGED, read_gold
+from deid_assets.defs.release import RELEASED, release_chain
+from deid_assets.edits.diff import ReleaseDiff, compare
+from deid_assets.edits.files import from_record, to_record
+from deid_assets.edits.maps import EditMap, MadeBy, edit_map
+from deid_assets.formats.atomic import atomic_file
+from deid_assets.quality import Verdict
+from deid_assets.reports.release_diff import release_diff_html, release_diff_md
+from deid_assets.store.files import Receipt
+from deid_resources.corpus import Corpus
+
+RELEASE_DIFF = "release_diff"
+
+CHECKS = (
+    Check("nothing_uncovered", "What was replaced in the release before is replaced in this one.", blocking=False),
+)
+RUNS = pa.schema(
+    [
+        pa.field("release", pa.string(), nullable=False),
+        pa.field("is_current", pa.bool_(), nullable=False),
+        pa.field("note_id", pa.string(), nullable=False),
+        pa.field("edits", pa.large_string(), nullable=False),
+    ]
+)
+"""Edit maps of the last two releases, as JSON without text; ``release`` is the digest of the release's receipt."""
+
+
+def release_diff(policy: Policy) -> dg.AssetsDefinition:
+    """Return the asset that compares a batch's release with the one before."""
+    return audited_asset(
+        lambda batch, corpus: make_release_diff(batch, corpus, policy=policy),
+        Plan(
+            key=RELEASE_DIFF,
+            checks=CHECKS,
+            deps=[RELEASED],
+            code_version=deid_assets.__version__,
+            group="release",
+            description="What the release of a batch changed against the one it replaced, and what is responsible. "
+            "Offsets and categories, no text.",
+            kinds={"report", "html", "parquet"},
+            schema=RUNS,
+        ),
+    )
+
+
+def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
+    """Compare a batch's release with the one that this asset saw last, and keep both aside."""
+    receipt = corpus.files.receipt(RELEASED, batch)
+    current = _present(batch, corpus, policy, receipt)
+    kept = _kept(batch, corpus)
+    # Made again for the same release, the one before it stays the one to compare with.
+    before = {name: maps for name, maps in kept.items() if name != receipt.digest}
+    name, earlier = next(iter(before.items()), ("", []))
+    found = compare(earlier, current) if earlier else ReleaseDiff()
+    document = found.to_json()
+    uncovered = document["uncovered"]
+    path = corpus.settings.reports / f"release-diff-{batch}.html"
+    page = release_diff_html(
+        document,
+        title=f"Batch {batch}",
+        old=f"release {name[:12]}" if name else "no release before",
+        new=f"release {receipt.digest[:12]}",
+    )
+    return Draft(
+        tables={"runs": _table([(name, False, earlier), (receipt.digest, True, current)])},
+        sources=[receipt],
+        verdicts=[
+            Verdict(
+                "nothing_uncovered",
+                passed=not uncovered["characters"],
+                blocking=False,
+                counts=uncovered,
+                description="The page lists each place, with what is responsible.",
+            )
+        ],
+        counts={"notes": len(current), "compared": found.same + found.changed, **document["replacements"]},
+        metadata={
+            "changes": dg.MetadataValue.md(release_diff_md(document)),
+            "report": dg.MetadataValue.path(str(path)),
+        },
+        publish=lambda _: _write(path, page),
+    )
+
+
+def _present(batch: str, corpus: Corpus, policy: Policy, receipt: Receipt) -> list[EditMap]:
+    """Return the edit maps of what is released now."""
+    redacted = f"redacted_notes/{policy.name}"
+    notes = {note.note_id: note for note in read_notes_of(batch, corpus)}
+    outcomes, gold = read_outcomes(MERGED, batch, corpus), read_gold(batch, corpus)
+    edits: dict[str, list[Edit]] = {}
+    for row in corpus.files.read(redacted, batch, "edits").to_pylist():
+        label = Phi(row.pop("label"))
+        edits.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
+    made_by = _made_by(corpus, policy, release_chain(receipt, corpus))
+    released = corpus.files.read(redacted, batch, "notes")
+    rows = zip(released.column("note_id").to_pylist(), released.column("text").to_pylist(), strict=True)
+    return [
+        edit_map(
+            notes[note_id],
+            Redacted(note_id, text, tuple(edits.get(note_id, ()))),
+            [span for found in (outcomes[note_id], gold.get(note_id)) if isinstance(found, SpanSet) for span in found],
+            key=corpus.key,
+            made_by=made_by,
+        )
+        for note_id, text in rows
+    ]
+
+
+def _made_by(corpus: Corpus, policy: Policy, chain: Sequence[Receipt]) -> MadeBy:
+    """Return what a release rests on, from its signed receipts."""
+    detectors = {}
+    for link in chain:
+        if link.asset.startswith("spans/"):
+            detectors[link.asset.removeprefix("spans/")] = link.code_version
+        elif link.asset == MERGED:
+            detectors["line-up and overlaps"] = link.code_version
+        elif link.asset == GOLD:
+            detectors["gold"] = f"annotations {link.digest[:12]}"
+    return MadeBy.of(policy, corpus.key, software=f"deid-assets {deid_assets.__version__}", detectors=detectors)
+
+
+def _kept(batch: str, corpus: Corpus) -> dict[str, list[EditMap]]:
+    """Return the edit maps that were kept aside, by release, the last one first."""
+    if corpus.files.find(RELEASE_DIFF, batch) is None:
+        return {}
+    rows = corpus.files.read(RELEASE_DIFF, batch, "runs").to_pylist()
+    kept: dict[str, list[EditMap]] = {}
+    for row in sorted(rows, key=lambda row: not row["is_current"]):
+        record = json.loads(row["edits"])
+        kept.setdefault(row["release"], []).append(from_record(record, where=f"{RELEASE_DIFF}, batch {batch}"))
+    return kept
+
+
+def _table(runs: Iterable[tuple[str, bool, Sequence[EditMap]]]) -> pa.Table:
+    rows = [
+        {
+            "release": release,
+            "is_current": is_current,
+            "note_id": edits.note_id,
+            "edits": json.dumps(to_record(edits), sort_keys=True),
+        }
+        for release, is_current, maps in runs
+        for edits in maps
+    ]
+    return pa.Table.from_pylist(rows, RUNS)
+
+
+def _write(path: Path, page: str) -> None:
+    with atomic_file(path) as file:
+        file.write(page.encode())
