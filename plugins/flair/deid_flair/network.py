@@ -94,9 +94,20 @@ class Network:
     ) -> torch.Tensor:
         """Return the summed loss of a batch whose inputs come longest first."""
         lengths = torch.tensor([len(line) for line in lines])
-        gold = torch.tensor([tag for line in tags for tag in line], device=flair.device)
-        loss: torch.Tensor = self.tagger.loss_function(self.tagger(self.embed(lines, frozen), lengths), gold)
-        return loss
+        features = self._features(self.embed(lines, frozen), lengths)
+        gold = [torch.tensor(row, device=flair.device) for row in tags]
+        if self.described["decoder"] == "softmax":
+            inside = torch.arange(features.shape[1])[None, :] < lengths[:, None]
+            return torch.nn.functional.cross_entropy(features[inside], torch.cat(gold), reduction="sum")
+        padded = torch.nn.utils.rnn.pad_sequence(gold, batch_first=True)
+        return crf_loss(features[..., : len(self.tags)], lengths.to(flair.device), padded, self._learnt())
+
+    def _learnt(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the CRF's ``transitions[before, after]``, start and end scores, without Flair's two extra tags."""
+        names, count = self.tagger.label_dictionary, len(self.tags)
+        learnt = self.tagger.crf.transitions
+        start, stop = names.get_idx_for_item(START), names.get_idx_for_item(STOP)
+        return learnt[:count, :count].t(), learnt[:count, start], learnt[stop, :count]
 
     def scores(self, lines: Sequence[Line], frozen: torch.Tensor | None = None) -> NDArray[np.float32]:
         """Return a score per tag (inputs, tokens, tags): the CRF's emissions, or logarithms of the softmax."""
@@ -111,13 +122,19 @@ class Network:
         return scores
 
     def _features(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Return the tag scores as Flair's forward pass without dropout makes them, before the CRF widens them."""
+        """Return the tag scores as Flair's forward pass makes them, before the CRF widens them to pairs of tags."""
         tagger = self.tagger
+        drops = [tagger.word_dropout] if tagger.use_word_dropout else []
+        locked = [tagger.locked_dropout] if tagger.use_locked_dropout else []
+        for drop in (*drops, *locked):
+            embedded = drop(embedded)
         if tagger.reproject_embeddings:
             embedded = tagger.embedding2nn(embedded)
         if tagger.use_rnn:
             packed = pack_padded_sequence(embedded, lengths, batch_first=True)
             embedded, _ = pad_packed_sequence(tagger.rnn(packed)[0], batch_first=True)
+        for drop in locked:
+            embedded = drop(embedded)
         scores: torch.Tensor = tagger.linear(embedded)
         return scores
 
@@ -125,13 +142,40 @@ class Network:
         """Return what decodes the scores into legal tags: what the CRF has learnt, or what is legal alone."""
         allowed, start, end = constraints(self.tags, self.scheme)
         if self.described["decoder"] == "crf":
-            learnt = self.tagger.crf.transitions.detach().cpu().numpy()
-            names = self.tagger.label_dictionary
-            count = len(self.tags)
-            allowed = allowed + learnt[:count, :count].T
-            start = start + learnt[:count, names.get_idx_for_item(START)]
-            end = end + learnt[names.get_idx_for_item(STOP), :count]
+            learnt = [each.detach().cpu().numpy() for each in self._learnt()]
+            allowed, start, end = allowed + learnt[0], start + learnt[1], end + learnt[2]
         return Chain(allowed, start, end)
+
+
+def crf_loss(
+    emissions: torch.Tensor,
+    lengths: torch.Tensor,
+    gold: torch.Tensor,
+    chain: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+) -> torch.Tensor:
+    """Return the summed negative log-likelihood of a linear-chain CRF (Lafferty, McCallum and Pereira 2001).
+
+    It is the loss of Flair's ``ViterbiLoss``, whose backward pass takes time in the square of the longest input.
+
+    Args:
+        emissions: (inputs, tokens, tags).
+        lengths: (inputs,); none is 0.
+        gold: (inputs, tokens) tag numbers.
+        chain: ``transitions[before, after]``, start and end scores.
+    """
+    transitions, start, end = chain
+    inside = torch.arange(emissions.shape[1], device=lengths.device)[None, :] < lengths[:, None]
+    moves, steps, rows = transitions.exp(), emissions.unbind(1), torch.arange(len(lengths), device=lengths.device)
+    total = start + steps[0]
+    for step, there in zip(steps[1:], inside[:, 1:].unbind(1), strict=True):
+        most = total.detach().amax(dim=1, keepdim=True)
+        after = (total - most).exp().matmul(moves).log() + most + step
+        total = torch.where(there[:, None], after, total)
+    partition = (total + end).logsumexp(dim=1)
+    shown = (emissions.gather(2, gold[..., None])[..., 0] * inside).sum(dim=1)
+    moved = (transitions[gold[:, :-1], gold[:, 1:]] * inside[:, 1:]).sum(dim=1)
+    last = end[gold[rows, lengths - 1]]
+    return (partition - shown - moved - start[gold[:, 0]] - last).sum()
 
 
 def _whole(each: Part) -> bool:

@@ -96,6 +96,26 @@ def test_the_crf_loss_is_the_log_partition_less_the_gold_score(network, scored) 
     assert loss == pytest.approx(partition - path_score(emissions, transitions, (3, 4, 1), start, stop), abs=1e-4)
 
 
+def test_the_crf_loss_and_its_gradient_are_flairs(network, documents) -> None:
+    import torch
+
+    from deid_assets.core.tagging import tokenize
+
+    lines = sorted(([each.note.text[a:b] for a, b in tokenize(each.note.text)] for each in documents), key=len)[::-3]
+    lines[-1] = lines[-1][:1]
+    gold = [[number % len(network.tags) for number in range(len(line))] for line in lines]
+    flat = torch.tensor([tag for row in gold for tag in row])
+    lengths = torch.tensor([len(line) for line in lines])
+    theirs = network.tagger.loss_function(network.tagger(network.embed(lines), lengths), flat)
+    ours = network.loss(lines, gold)
+    names = ["linear.weight", "crf.transitions", "embedding2nn.bias"]
+    weights = [dict(network.tagger.named_parameters())[name] for name in names]
+
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
+    for name, a, b in zip(names, torch.autograd.grad(ours, weights), torch.autograd.grad(theirs, weights), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=name)
+
+
 def test_decoding_finds_the_best_legal_path_and_its_marginals(network, scored) -> None:
     emissions, _, _ = scored
     chain = network.chain()
