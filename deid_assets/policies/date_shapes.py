@@ -126,12 +126,12 @@ def _in_language(shape: str, start: int, end: int, lang: str, *, day_first: bool
     reader = _Reader(tokens, lang, start, day_first=day_first)
     last = len(tokens.texts)
     for roles in single_forms(tokens.kinds, is_swedish=lang == "sv"):
-        for part in reader.parts(roles, range(last)):
+        for part in reader.parts(roles, range(last), roles):
             yield Candidate(part, None, "", "", start, end)
     for found in range_forms(tokens.kinds):
         between = "".join(tokens.texts[found.end : found.start])
-        for first in reader.parts(found.first, range(found.end)):
-            for second in reader.parts(found.second, range(found.start, last)):
+        for first in reader.parts(found.first, range(found.end), found.second):
+            for second in reader.parts(found.second, range(found.start, last), found.first):
                 yield Candidate(first, second, between, found.short, start, end)
 
 
@@ -144,20 +144,27 @@ class _Reader:
         for token in tokens.texts:
             self._starts.append(self._starts[-1] + len(token))
 
-    def parts(self, roles: Roles, places: range) -> Iterator[Part]:
-        """Return the dates of the roles, one per order of their numbers; the tokens at ``places`` are theirs."""
+    def parts(self, roles: Roles, places: range, others: Roles) -> Iterator[Part]:
+        """Return the dates of the roles, one per order of their numbers.
+
+        Args:
+            roles: Of the date.
+            places: The tokens that are its own.
+            others: Roles of the other date of a range, or its own; its numbers tell whether days are padded.
+        """
+        beside = [place for row in (roles, others) for name, place in row.items() if name in "dmab"]
         for order in self._compact(roles) if "e" in roles else self._orders(roles):
             spots = tuple(self._spots(order))
             if all(name != "y" or end - start > 1 for name, start, end in spots):
-                yield self._part(order, spots, places)
+                yield self._part(order, spots, places, beside)
 
-    def _part(self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range) -> Part:
+    def _part(self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range, beside: list[int]) -> Part:
         words = self._tokens.words
         month = words.get(order.get("m", -1))
         day = words.get(order.get("d", -1))
         weekday = words.get(order.get("w", -1))
         season = words.get(order.get("z", order.get("h", -1)))
-        pieces = pieces_of(self._tokens, order, self._lang, places)
+        pieces = pieces_of(self._tokens, order, self._lang, places, beside)
         return Part(
             spots=spots,
             month=None if month is None else month.number,

@@ -52,17 +52,20 @@ def _years(digits: int) -> tuple[str, ...]:
     return tuple(f"{year % 10**digits:0{digits}}" for year in range(10_000))
 
 
-def pieces_of(tokens: Tokens, roles: Roles, lang: str, places: range) -> tuple[Piece, ...]:
-    """Return the pieces of the tokens at these places."""
-    parts = _parts(tokens, roles, lang)
+def pieces_of(
+    tokens: Tokens, roles: Roles, lang: str, places: Iterable[int], beside: Iterable[int]
+) -> tuple[Piece, ...]:
+    """Return the pieces of the tokens at these places; those at ``beside`` are all days and months of the text."""
+    parts = _parts(tokens, roles, lang, [tokens.texts[place] for place in beside if place not in tokens.words])
     return tuple(piece for place in places for piece in parts.get(place, ((LITERAL, tokens.texts[place]),)))
 
 
-def _parts(tokens: Tokens, roles: Roles, lang: str) -> dict[int, Sequence[Piece]]:
-    numbers = {name: roles[name] for name in ("d", "m") if name in roles and roles[name] not in tokens.words}
+def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> dict[int, Sequence[Piece]]:
+    is_alone = "m" not in roles or roles["m"] in tokens.words
     rows = {
-        name: _numbers(tokens, place, [tokens.texts[other] for other in numbers.values() if other != place], lang)
-        for name, place in numbers.items()
+        name: _numbers(tokens.texts[roles[name]], numbers, lang, is_alone=is_alone)
+        for name in ("d", "m")
+        if name in roles and roles[name] not in tokens.words
     }
     parts: dict[int, Sequence[Piece]] = {}
     for name, place in roles.items():
@@ -130,15 +133,17 @@ def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
     return {place: [(MONTH, cased_row(dotted, model))], place + 1: [(LITERAL, "")]}
 
 
-def _numbers(tokens: Tokens, place: int, others: Sequence[str], lang: str) -> Sequence[str]:
+def _numbers(token: str, numbers: Sequence[str], lang: str, *, is_alone: bool) -> Sequence[str]:
     """Return the row that a day or a month in digits is written with: 03 or 3.
 
-    A number of two digits without a leading zero is like those beside it, or as the language has it. Beside a
-    month's name, or alone, only a leading zero tells.
+    A number of two digits without a leading zero is written as those beside it are, or as the language has it; one
+    that is alone, or beside a month's name, without a zero.
     """
-    token = tokens.texts[place]
     if token[0] == "0":
         return _PADDED
-    has_zero = any(other[0] == "0" for other in others)
-    is_like_others = has_zero or (WORDS[lang].pads and all(len(other) == 2 for other in others))
-    return _PADDED if len(token) == 2 and others and is_like_others else _PLAIN
+    if len(token) == 1:
+        return _PLAIN
+    if any(number[0] == "0" for number in numbers):
+        return _PADDED
+    is_plain = is_alone or not WORDS[lang].pads or any(len(number) == 1 for number in numbers)
+    return _PLAIN if is_plain else _PADDED

@@ -37,6 +37,7 @@ class Scheme:
         langs: Languages in whose notes it comes before others.
         is_valid: Whether the check characters are right.
         redraw: Gives another.
+        core: How many of the last characters say who it is: a personal number has its century or not.
     """
 
     name: str
@@ -45,6 +46,11 @@ class Scheme:
     langs: frozenset[str]
     is_valid: Callable[[str], bool]
     redraw: Redraw
+    core: int | None = None
+
+    def value_of(self, value: str) -> str:
+        """Return what the draw follows from."""
+        return value if self.core is None else value[-self.core :]
 
 
 @lru_cache(maxsize=256)
@@ -107,6 +113,7 @@ def _scheme(
     labels: Iterable[Phi] = _PEOPLE,
     langs: str = "",
     tail: int = 1,
+    core: int | None = None,
 ) -> Scheme:
     """Return a scheme whose check characters stand at the end."""
 
@@ -118,7 +125,7 @@ def _scheme(
         end = None if drawn is None else check_of(drawn)
         return None if end is None else f"{drawn}{end}"
 
-    return Scheme(name, re.compile(pattern), frozenset(labels), frozenset(listed(langs)), is_valid, redraw)
+    return Scheme(name, re.compile(pattern), frozenset(labels), frozenset(listed(langs)), is_valid, redraw, core)
 
 
 def _year(two_digits: str) -> int:
@@ -275,7 +282,7 @@ SCHEMES: tuple[Scheme, ...] = (
     _scheme("dni", r"(?:\d{8}|[XYZ]\d{7})[A-Z]", check.dni, _dni, langs="es"),
     _scheme("kvnr", r"[A-Z]\d{9}", check.kvnr, langs="de"),
     _scheme("personnummer", rf"(?:19|20)?\d\d{_MONTH}(?:{_DAY}|6[1-9]|[78]\d|9[01])\d{{4}}",
-            lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None, _personnummer, langs="sv fi"),
+            lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None, _personnummer, langs="sv fi", core=10),
     _own("niss", rf"\d\d{_MONTH}{_DAY}\d{{5}}", _is_niss, _niss, langs="nl fr"),
     _scheme("ahv", r"756\d{10}", check.ean, _keeping(3), langs="de fr it"),
     _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", _is_svnr, _svnr, langs="de"),

@@ -58,7 +58,12 @@ _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
         _FIXED: listed("30-23125xxx 40-66969xxx 69-90009xxx 89-99998xxx 221-4710xxx"),
     },
     # Post- och telestyrelsen, telefonnummer för böcker och filmer.
-    46: {_MOBILE: ("70-17406xx",), _FIXED: listed("31-39006xx 40-62804xx 8-465004xx 980-3192xx")},
+    46: {
+        _MOBILE: listed(
+            "70-174061x 70-174062x 70-174063x 70-174064x 70-174065x 70-174066x 70-174067x 70-174068x 70-174069x"
+        ),
+        _FIXED: listed("31-39006xx 40-62804xx 8-465004xx 980-3192xx"),
+    },
 }
 """National numbers by calling code; the area or network code stands before the hyphen, x is any digit."""
 _FICTION_LINE = "55501"  # ATIS-0300115: 555-0100 to 555-0199 of every North American area
@@ -109,8 +114,10 @@ def _phone(text: str, context: Context, attempt: int) -> str:
     split = match.start() if match and sum(map(str.isdigit, text[: match.start()])) > 3 else len(text)
     main, rest = text[:split], text[split:]
     digits = "".join(filter(str.isdigit, main))
-    draw = Draw(context, "phone", digits, attempt=attempt)
     plan = _plan_of(main, digits, context.note.lang)
+    # With or without the country's code, it is the same number.
+    value = digits if plan is None else f"+{plan.country}{digits[plan.kept :]}"
+    draw = Draw(context, "phone", value, attempt=attempt)
     drawn = _other_digits(digits, draw) if plan is None else digits[: plan.kept] + _drawn(digits, plan, draw)
     tail = Draw(context, "extension", text, attempt=attempt) if rest else draw
     return _filled(main, drawn) + _filled(rest, _other_digits("".join(filter(str.isdigit, rest)), tail))

@@ -86,7 +86,9 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
     scheme = scheme_of(value, label, lang)
     if scheme is None:
         return reshape(text, context, label, attempt)
-    drawn = scheme.redraw(value, Draw(context, f"id {scheme.name}", value, attempt=attempt), patient_days(context))
+    drawn = scheme.redraw(
+        value, Draw(context, f"id {scheme.name}", scheme.value_of(value), attempt=attempt), patient_days(context)
+    )
     return None if drawn is None else _filled(text, drawn)
 
 

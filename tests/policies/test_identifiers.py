@@ -157,6 +157,14 @@ def test_the_birthday_of_a_fiscal_code_moves_and_keeps_the_forty_of_a_woman():
         assert drawn[6:11] == f"{after.year % 100:02}{months[after.month - 1]}{after.day + 40}"
 
 
+def test_with_or_without_the_century_it_is_the_same_person():
+    for patient in PATIENTS:
+        short = draw("880320-0016", lang="sv", patient=patient)
+
+        assert draw("19880320-0016", lang="sv", patient=patient) == f"19{short}"
+        assert draw("8803200016", lang="sv", patient=patient) == short.replace("-", "")
+
+
 def test_the_sign_of_a_finnish_code_says_the_new_century():
     body = "010100A123"
     text = body + check.hetu("010100123")

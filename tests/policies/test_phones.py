@@ -104,6 +104,21 @@ def test_an_extension_becomes_other_digits(lang, text, form):
         assert re.fullmatch(form, draw(text, lang=lang, patient=patient))
 
 
+@pytest.mark.parametrize(
+    ("lang", "own", "abroad"),
+    [
+        ("es", "612 345 678", "+34612345678"),
+        ("sv", "070-123 45 67", "+46 70 123 45 67"),
+        ("fr", "01.42.68.53.00", "0033 142685300"),
+        ("en", "617-253-0143", "+1 (617) 253-0143"),
+    ],
+)
+def test_with_or_without_the_country_it_is_the_same_number(lang, own, abroad):
+    first, second = (re.sub("[^0-9]", "", draw(text, lang=lang)) for text in (own, abroad))
+
+    assert second.endswith(first.lstrip("0"))
+
+
 @pytest.mark.parametrize("text", ["-", "12", "617-253-0143 (Mary)", "1-800-FLOWERS", "\u0661\u0662\u0663 456 7890"])
 def test_what_is_no_number_or_holds_a_word_has_no_surrogate(text):
     assert draw(text) is None
