@@ -198,14 +198,23 @@ def rows(words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int
     return found
 
 
-def batches(lengths: Sequence[int], *, positions: int) -> list[list[int]]:
-    """Return row numbers in batches of like length, longest first, each of at most ``positions`` with its padding.
+def batches(lengths: Sequence[int], *, positions: int, alike: float = 0.8, least: int = 128) -> list[list[int]]:
+    """Return row numbers in batches of like length, longest first.
 
-    One row that is longer by itself is a batch.
+    The sentences of a note differ so much in length that padding all to the longest would double or treble the work.
+
+    Args:
+        lengths: Of the rows.
+        positions: Most in a batch, with its padding; a row that is longer by itself is a batch.
+        alike: A row shorter than this share of the batch's longest begins another batch; 0 for never.
+        least: Unless the batch has fewer positions than this, or than a 32nd of all: small batches cost, too.
     """
+    enough = max(least, sum(lengths) // 32)
     found: list[list[int]] = []
     for number in sorted(range(len(lengths)), key=lambda at: (-lengths[at], at)):
-        if not found or lengths[found[-1][0]] * (len(found[-1]) + 1) > positions:
+        longest = lengths[found[-1][0]] if found else 0
+        held = longest * len(found[-1]) if found else 0
+        if not found or held + longest > positions or (lengths[number] < alike * longest and held >= enough):
             found.append([])
         found[-1].append(number)
     return found

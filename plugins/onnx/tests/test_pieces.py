@@ -122,12 +122,26 @@ def test_a_line_end_stands_behind_the_word_before_it(made: dict[str, Path]) -> N
     assert words == [plain[0], plain[1], [*plain[2], 4], plain[3]]
 
 
-@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120))
-def test_batches_hold_each_row_once_and_are_no_larger_than_allowed(lengths: list[int], positions: int) -> None:
-    found = batches(lengths, positions=positions)
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.sampled_from([0.0, 0.8, 1.0]))
+def test_batches_hold_each_row_once_and_are_no_larger_than_allowed(
+    lengths: list[int], positions: int, alike: float
+) -> None:
+    found = batches(lengths, positions=positions, alike=alike, least=20)
 
     assert sorted(number for batch in found for number in batch) == list(range(len(lengths)))
     assert all(len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= positions for batch in found)
+
+
+def test_rows_of_unlike_length_are_not_padded_to_the_longest() -> None:
+    lengths = [200, 190, 60, 55, 50, 12, 11, 10]
+
+    padding = [
+        sum(len(batch) * max(lengths[n] for n in batch) for batch in found)
+        for found in (batches(lengths, positions=4096, alike=0.0), batches(lengths, positions=4096))
+    ]
+
+    assert padding == [1600, 616]
+    assert batches(lengths, positions=4096) == [[0, 1], [2, 3, 4], [5, 6, 7]]
 
 
 def test_padding_is_masked() -> None:

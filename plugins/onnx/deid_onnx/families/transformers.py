@@ -13,6 +13,7 @@ from deid_onnx.families import Emissions, Input, Run
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded, rows
 
 POSITIONS = 4096  # in one batch, padding counted
+ALIKE = 0.8  # least share of a batch's longest row
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,14 @@ class EncoderNetwork:
         run: ``input_ids`` and ``attention_mask`` to scores of every sub-token.
         tags: How many there are.
         positions: Sub-tokens in one batch, padding counted.
+        alike: As in ``batches``.
     """
 
     pieces: Pieces
     run: Run
     tags: int
     positions: int = POSITIONS
+    alike: float = ALIKE
 
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
         """Return the scores of each word's first sub-token, for each input."""
@@ -40,7 +43,7 @@ class EncoderNetwork:
             for number, part in enumerate(inputs)
             for row in rows(self.pieces.of(part.text, part.tokens), settings, source=number)
         ]
-        for batch in batches([len(row.ids) for row in cut], positions=self.positions):
+        for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
             scores = self.run(padded([cut[number].ids for number in batch], pad=settings.pad))
             for place, number in enumerate(batch):
                 row = cut[number]
