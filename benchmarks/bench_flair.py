@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conditions import conditions
+from flair.data import Sentence
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
@@ -26,6 +27,7 @@ from deid_assets.core.trainer import Document, Task, label_inventory
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.synthesis import make_corpus
 from deid_flair import FlairDetector, FlairTrainer
+from deid_flair.folders import read
 from deid_flair.quiet import cores, quiet, use_threads
 from deid_onnx import OnnxDetector
 from deid_onnx.tagger import Tagger
@@ -78,11 +80,8 @@ def rate(tokens: int, run: Callable[[], object]) -> float:
     return statistics.median(rates)
 
 
-def flairs_own(tagger: Tagger, model: Path, notes: list[Note]) -> Callable[[], object]:
+def flairs_own(tagger: Tagger, notes: list[Note]) -> Callable[[], object]:
     """Return Flair's predict over the same inputs."""
-    from flair.data import Sentence
-
-    from deid_flair.folders import read
 
     network = read(tagger.folder)
     parts = [part for note in notes for part in tagger.inputs(note)]
@@ -107,7 +106,7 @@ def main() -> None:
         tokens = sum(len(part.tokens) for note in notes for part in ours.tagger.inputs(note))
         expected = [tag for note in notes for tag in ours.tagger.tags(note)]
         use_threads(threads)
-        base = rate(tokens, flairs_own(ours.tagger, model, notes))
+        base = rate(tokens, flairs_own(ours.tagger, notes))
         print(f"{len(notes)} notes, {tokens} tokens, {threads} threads")
         print(f"Flair's predict      {base:8.0f} tokens/s")
         print(f"detector, PyTorch    {show(rate(tokens, lambda: list(ours.detect(notes))), base)}")
