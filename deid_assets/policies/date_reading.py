@@ -17,7 +17,7 @@ _MAX_CHARS = 80
 _CACHED = 32_768
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Written:
     """A date as it was written: its parts, and what it is written back with.
 
@@ -60,7 +60,7 @@ class Written:
         return date(year, 7, 1)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Reading:
     """One date or two of a text.
 
