@@ -9,7 +9,7 @@ from pathlib import Path
 from deid_assets.cli.annotators import Reading, read_opinions
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.evaluation_inputs import Named
-from deid_assets.cli.lists import check_list, write_list
+from deid_assets.cli.lists import write_list
 from deid_assets.cli.outputs import check_out, out_format
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table
@@ -39,7 +39,8 @@ def adjudicate_files(
         ConfigError: There are fewer than two annotators.
         InputError: No file has the text, the files are not of the same notes, or every note has a tie.
     """
-    check_list(ties)
+    if ties is not None and ties.suffix.lower() != ".jsonl":
+        raise InputError(f"{ties}: ties are written as .jsonl")
     inputs = [*(Named.parse(file).path for file in files), *filter(None, [notes])]
     written_as = out_format(out, None)
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)

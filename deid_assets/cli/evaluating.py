@@ -17,7 +17,7 @@ from deid_assets.core.errors import ConfigError
 
 OpinionsArg = Arg[
     list[str],
-    typer.Argument(metavar="FILE[=NAME]...", help="Annotated notes, or spans files; each an annotator or a system."),
+    typer.Argument(metavar="FILE[=NAME]", help="Annotated notes, or spans files; each an annotator or a system."),
 ]
 SystemsOption = Arg[
     list[str],
@@ -47,7 +47,8 @@ RestrictedOption = Arg[
 ]
 CausesOption = Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")]
 CardOption = Arg[
-    list[Path] | None, typer.Option(metavar="FILE", help="Model card in JSON with a learning curve; several times.")
+    list[Path] | None,
+    typer.Option(metavar="PATH", help="Model folder or card.json, for its learning curve; several times."),
 ]
 GoldOption = Arg[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
 

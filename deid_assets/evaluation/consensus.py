@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deid_assets.core.agreement import Agreement, agreement
 from deid_assets.core.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
 from deid_assets.core.errors import InputError
 from deid_assets.core.intervals import Range, union
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Profile
+from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.span_errors import places
 
@@ -49,6 +49,8 @@ def consensus(
     """
     names = list(annotators)
     note_ids = list(annotators[names[0]])
+    seen = _View(profile)
+    annotators = {name: {one: seen.of(spans) for one, spans in found.items()} for name, found in annotators.items()}
     pairs = {
         (first, second): sum(
             (
@@ -67,6 +69,20 @@ def consensus(
         _nominal(_token_labels(columns, note_ids, notes, profile)) if notes else None,
         _unitizing(columns, note_ids, notes, profile) if notes else None,
     )
+
+
+class _View:
+    """Shows spans as a profile does: one category for each of its labels, and none that it does not count."""
+
+    def __init__(self, profile: Profile) -> None:
+        first: dict[str, Phi] = {}
+        for category, label in profile.labels.items():
+            first.setdefault(label, category)
+        self._shown = {category: first[label] for category, label in profile.labels.items()}
+
+    def of(self, spans: SpanSet) -> SpanSet:
+        shown = [replace(span, label=self._shown[span.label]) for span in spans if span.label in self._shown]
+        return SpanSet(spans.note_id, spans.digest, tuple(shown))
 
 
 def _nominal(units: Iterable[Sequence[str | None]]) -> NominalAgreement | None:

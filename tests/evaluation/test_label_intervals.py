@@ -8,7 +8,7 @@ import pytest
 from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.intervals import wilson
 from deid_assets.core.note_outcomes import NoteOutcome
-from deid_assets.core.phi import HARMONISED, Phi
+from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.causes import Cause, cause_totals, parse_causes
 from deid_assets.evaluation.consensus import consensus
@@ -142,3 +142,11 @@ def test_annotators_are_compared_by_token_by_span_and_in_pairs():
     assert (found.spans.units, found.spans.observed) == (2, pytest.approx((2 + 3 / 3) / 5))
     assert found.unitizing.by_label["LOCATION"] < 1
     assert consensus(annotators, {}, profile=HARMONISED).tokens is None
+
+
+def test_annotators_agree_where_the_profile_does_not_tell_their_categories_apart():
+    first, second = "At <HOSPITAL>Rome</HOSPITAL>", "At <ORGANIZATION>Rome</ORGANIZATION>"
+    annotators = {"a": {"marked": marked(first)[1]}, "b": {"marked": marked(second)[1]}}
+
+    assert consensus(annotators, {}, profile=HARMONISED).pairs["a", "b"].strict.f1 == 1
+    assert consensus(annotators, {}, profile=MEDDOCAN).pairs["a", "b"].strict.f1 == 0
