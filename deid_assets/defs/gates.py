@@ -103,16 +103,14 @@ def _group(note: Note, field: str) -> str:
 def _regression(found: Measured, corpus: Corpus, batch: str) -> Verdict:
     tolerance = corpus.settings.gates.regression_tolerance
     before = {} if tolerance >= 1 else read_baseline(corpus, batch)
-    same = [(gold, now) for gold, now in found.pairs if _same_text(gold, before.get(gold.note_id))]
+    text_of = {note.note_id: note.digest for note in found.notes}
+    lost = [note_id for note_id, spans in before.items() if text_of.get(note_id) != spans.digest]
+    same = [] if lost else [(gold, now) for gold, now in found.pairs if gold.note_id in before]
     change = None
     if same:
         then = [(gold, before[gold.note_id]) for gold, _ in same]
         change = _change(then, same, found.notes, profile(corpus.settings.profile))
-    return gates.no_regression(change, notes=len(same), expected=len(before), tolerance=tolerance)
-
-
-def _same_text(gold: SpanSet, before: SpanSet | None) -> bool:
-    return before is not None and before.digest == gold.digest
+    return gates.no_regression(change, notes=len(same), lost=len(lost), tolerance=tolerance)
 
 
 def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) -> Difference | None:
