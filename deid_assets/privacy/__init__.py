@@ -1,0 +1,1 @@
+"""Audits of what de-identified text still tells. Nothing is imported here."""

@@ -1,0 +1,169 @@
+"""Hiding in plain sight, measured: can an attacker tell what was missed from what was put in its place?
+
+The attack is the "parrot attack" of Carrell et al. (2019): the attacker has the same tool and notes of their own,
+so they know what its output looks like, learn to tell leftovers from replacements there, and rank the identifiers
+of the release by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.keys import Key
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Policy
+from deid_assets.privacy.features import featurize, words_written
+from deid_assets.privacy.injection import Injector
+from deid_assets.privacy.leftovers import Case, ReleasedNote, release, split
+from deid_assets.privacy.logistic import Logistic, fit
+from deid_assets.privacy.ranking import Interval, Yield, judge
+
+RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99)
+TRAINING_SHARE = 0.3
+"""Share that the attacker drops in notes of their own, to have leftovers to learn from."""
+KNOWN_KEYS = 4
+"""Keys under which the attacker runs the tool, to see what words it writes."""
+FOUND_AT = (10, 50, 100)
+MIN_MISSES = 10
+DETECTED = "detected"
+"""In place of a recall: what a detector really missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How the attack is run.
+
+    Args:
+        recalls: Shares of the gold that are redacted; the rest is dropped by lot.
+        shares: Other shares to drop, per category, at every recall.
+        seed: Of lots, halves and intervals.
+    """
+
+    recalls: Sequence[float] = RECALLS
+    shares: Mapping[Phi, float] = field(default_factory=dict)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if wrong := [recall for recall in self.recalls if not 0 < recall < 1]:
+            raise InputError(f"a recall to draw is between 0 and 1, got {wrong[0]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The yield of the attack on one release.
+
+    Args:
+        policy: Its name.
+        recall: Share of the gold that was redacted, as asked for; ``detected`` where a detector's misses are used.
+        gold: Identifiers there were in the attacked half.
+        result: What the attacker got.
+    """
+
+    policy: str
+    recall: float | str
+    gold: int
+    result: Yield
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures under plain names; intervals are [value, lower, upper] at 95 %."""
+        return {
+            "policy": self.policy,
+            "recall": self.recall,
+            "gold": self.gold,
+            "candidates": self.result.candidates,
+            "leftovers": self.result.leftovers,
+            "base_rate": self.result.base_rate,
+            "auc": _listed(self.result.auc),
+            "precision": _listed(self.result.precision),
+            "found_at": {str(length): found for length, found in self.result.found_at.items()},
+        }
+
+
+def attack(cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: Setting) -> list[Finding]:
+    """Return the yield for each policy and recall, and for what the detector missed where it missed something.
+
+    Half of the patients are the attacker's, half are attacked, under different keys. The attacker trains once per
+    policy on leftovers by lot, and once more on the detector's own misses where there are at least ten.
+
+    Args:
+        cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only lots are used.
+        policies: How they are redacted.
+        key: Stands for the installation's; the attacker's are derived from it.
+        setting: Recalls and seed.
+
+    Raises:
+        InputError: There are too few notes, or no gold.
+        PolicyError: A policy cannot be carried out.
+    """
+    own, attacked = split(cases, key=Key(key.derive("hips", str(setting.seed))))
+    return [finding for policy in policies for finding in _on_policy(own, attacked, policy, key, setting)]
+
+
+def _on_policy(
+    own: Sequence[Case], attacked: Sequence[Case], policy: Policy, key: Key, setting: Setting
+) -> list[Finding]:
+    attacker = [Key(key.derive("attacker", str(number))) for number in range(KNOWN_KEYS + 1)]
+    known = frozenset[str]().union(
+        *(words_written(release(_perfect(own), policy, key=other)) for other in attacker[1:])
+    )
+    dropped = Injector(TRAINING_SHARE, seed=setting.seed + 1_000)
+    model = _trained(release(_dropped(own, dropped), policy, key=attacker[0]), known)
+    findings = []
+    for recall in setting.recalls:
+        injector = Injector(1 - recall, setting.shares, setting.seed)
+        released = release(_dropped(attacked, injector), policy, key=key)
+        findings.append(_finding(policy, recall, attacked, released, _scored(model, released, known), setting))
+    if any(case.found is not case.gold for case in (*own, *attacked)):
+        missed = release(own, policy, key=attacker[0])
+        if sum(_truth(missed)) >= MIN_MISSES:
+            model = _trained(missed, known)
+        released = release(attacked, policy, key=key)
+        findings.append(_finding(policy, DETECTED, attacked, released, _scored(model, released, known), setting))
+    return findings
+
+
+def _perfect(cases: Sequence[Case]) -> list[Case]:
+    return [replace(case, found=case.gold) for case in cases]
+
+
+def _dropped(cases: Sequence[Case], injector: Injector) -> list[Case]:
+    return [replace(case, found=injector.kept(case.gold)) for case in cases]
+
+
+def _trained(released: Sequence[ReleasedNote], known: frozenset[str]) -> Logistic | None:
+    """Return the attacker's model; ``None`` where the policy writes nothing, so that all that is left is real."""
+    truth = _truth(released)
+    return None if all(truth) else fit(featurize(released, known=known), truth)
+
+
+def _scored(model: Logistic | None, released: Sequence[ReleasedNote], known: frozenset[str]) -> NDArray[np.float64]:
+    rows = featurize(released, known=known)
+    return np.zeros(len(rows)) if model is None else model.scores(rows)
+
+
+def _truth(released: Sequence[ReleasedNote]) -> list[bool]:
+    return [each.is_leftover for note in released for each in note.candidates]
+
+
+def _finding(  # noqa: PLR0917 - called from two places, with the same names
+    policy: Policy,
+    recall: float | str,
+    attacked: Sequence[Case],
+    released: Sequence[ReleasedNote],
+    scores: NDArray[np.float64],
+    setting: Setting,
+) -> Finding:
+    note_of = [number for number, note in enumerate(released) for _ in note.candidates]
+    gold = sum(span.label not in policy.may_leave for case in attacked for span in case.gold)
+    result = judge(scores, _truth(released), note_of, at=FOUND_AT, seed=setting.seed)
+    return Finding(policy.name, recall, gold, result)
+
+
+def _listed(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)

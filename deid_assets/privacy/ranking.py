@@ -1,0 +1,89 @@
+"""How well a ranking of candidates puts the leftovers first, with intervals over notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 500
+LEVEL = 0.95
+Interval = tuple[float, float, float]
+"""Value, lower and upper bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What an attacker gets.
+
+    Args:
+        candidates: Places looked at.
+        leftovers: Those that are real.
+        auc: Chance that a leftover ranks above a replacement; 0.5 is a coin.
+        precision: Share of leftovers among the first as many as there are leftovers; equals their recall there.
+        found_at: For each k, leftovers among the first k.
+    """
+
+    candidates: int
+    leftovers: int
+    auc: Interval | None
+    precision: Interval | None
+    found_at: dict[int, int]
+
+    @property
+    def base_rate(self) -> float | None:
+        """Precision of a guess by lot."""
+        return self.leftovers / self.candidates if self.candidates else None
+
+
+def judge(
+    scores: NDArray[np.float64], is_leftover: Sequence[bool], note_of: Sequence[int], *, at: Sequence[int], seed: int
+) -> Yield:
+    """Return the yield of a ranking.
+
+    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are broken by lot.
+
+    Args:
+        scores: The higher, the likelier a leftover.
+        is_leftover: The truth.
+        note_of: Number of each candidate's note, from 0.
+        at: Lengths of the list that the attacker looks at.
+        seed: Of lots and bootstrap.
+    """
+    truth = np.asarray(is_leftover, dtype=bool)
+    notes = np.asarray(note_of, dtype=np.int64)
+    generator = np.random.default_rng(seed)
+    order = np.lexsort((generator.random(len(truth)), -scores))
+    truth, notes = truth[order], notes[order]
+    found_at = {length: int(truth[:length].sum()) for length in at if length <= len(truth)}
+    leftovers = int(truth.sum())
+    if not 0 < leftovers < len(truth):
+        sure = 1.0 if leftovers else None
+        return Yield(len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at)
+    values = np.array(
+        [_measured(truth, np.ones(len(truth)))]
+        + [_measured(truth, weights) for weights in _resampled(notes, generator)]
+    )
+    bounds = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    auc, precision = ((float(values[0, at]), float(bounds[0, at]), float(bounds[1, at])) for at in (0, 1))
+    return Yield(len(truth), leftovers, auc, precision, found_at)
+
+
+def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.float64]]:
+    """Return, per resample, how often each candidate's note was drawn."""
+    count = int(notes.max()) + 1
+    draws = (generator.integers(0, count, count) for _ in range(RESAMPLES))
+    return [np.bincount(drawn, minlength=count)[notes].astype(np.float64) for drawn in draws]
+
+
+def _measured(truth: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[float, float]:
+    """Return area and precision of a ranking, best first, each candidate counted with its weight."""
+    real, others = weights * truth, weights * ~truth
+    total, rest = real.sum(), others.sum()
+    if not total or not rest:
+        return float("nan"), float("nan")
+    above = (rest - np.cumsum(others)) * real
+    looked_at = np.cumsum(weights) <= total
+    return float(above.sum() / (total * rest)), float(real[looked_at].sum() / total)
