@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_assets.core.errors import PolicyError
+from deid_assets.core.errors import ConfigError, PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context
-from deid_assets.core.span import Span
+from deid_assets.core.redact import Context, Policy, redact
+from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.policies import load_policy
 from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_reading import read
 from deid_assets.policies.shift import MAX_DAYS, Shift
+from deid_assets.policies.tags import Tag
 
 KEY = Key(b"a key for tests, 24 bytes")
 DAYS = Shift(max_days=365, whole_weeks=False)
@@ -148,3 +150,91 @@ def test_the_weekday_is_right_after_the_move(lang, names, replacer):
         written = shifted(form.format(row[0], day), replacer, lang=lang, patient=patient)
 
         assert written.split()[0] == row[after.weekday()]
+
+
+def test_seasons_stay_where_they_are_to():
+    replacer = Shift(max_days=1500, keep_season=True)
+
+    assert replacer.offsets() == [364, 728, 1099, 1463]
+    assert replace(replacer, whole_weeks=False).offsets()[:7] == list(range(362, 369))
+    for patient in PATIENTS:
+        moved = date.fromisoformat(shifted("2020-07-15", replacer, patient=patient))
+        assert moved.year != 2020
+        assert abs((moved.replace(year=2020) - date(2020, 7, 15)).days) <= 4
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "shape"),
+    [
+        ("en", "spring 2020", r"spring 20(19|21)"),
+        ("sv", "hösten 2020", r"hösten 20(19|21)"),
+        ("en", "Christmas 2020", r"winter 20(19|20|21|22)"),
+        ("de", "Weihnachten 2020", r"Winter 20(19|20|21|22)"),
+        ("fi", "juhannuksena 2020", r"kesä 20(19|21)"),
+        # A season or a holiday without a year does not move by whole years.
+        ("en", "spring", r"\[DATE\]"),
+        ("en", "Easter", r"\[DATE\]"),
+    ],
+)
+def test_season_words_stay_true_and_holidays_become_their_season(lang, text, shape):
+    for patient in PATIENTS:
+        assert re.fullmatch(shape, shifted(text, Shift(max_days=366, keep_season=True), lang=lang, patient=patient))
+
+
+def test_a_holiday_is_tagged_where_seasons_do_not_stay():
+    assert shifted("Christmas 2020") == "[DATE]"
+
+
+@pytest.mark.parametrize("text", ["1931", "3 May 1931", "03/05/1931", "1931-1950"])
+def test_years_that_tell_an_age_over_89_are_tagged_where_asked(text):
+    assert shifted(text, replace(WEEKS, oldest_year=1937)) == "[DATE]"
+    assert shifted(text) != "[DATE]"
+    assert shifted("3 May 1937", replace(WEEKS, oldest_year=1937)) != "[DATE]"
+
+
+def _age(born, day):
+    return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
+
+
+@given(
+    st.dates(date(1930, 1, 1), date(2000, 12, 31)), st.integers(3, 360), st.integers(0, 80), st.sampled_from(PATIENTS)
+)
+def test_the_age_that_birth_and_visit_give_stays_but_for_days_beside_a_birthday(born, past_birthday, years, patient):
+    birthday = born.replace(year=born.year + years, day=min(born.day, 28))
+    visit = birthday + timedelta(days=past_birthday)
+    moved = [date.fromisoformat(shifted(day.isoformat(), DAYS, patient=patient)) for day in (born, visit)]
+
+    assert abs(_age(*moved) - _age(born, visit)) <= (past_birthday > 360 or past_birthday < 6)
+
+
+def test_what_falls_back_is_counted_per_category():
+    text = "yesterday 3 May 2021 Monday"
+    note = Note("n", text, patient_id="p", lang="en")
+    spans = DisjointSpans.of(note, [Span(0, 9, Phi.DATE), Span(10, 20, Phi.DATE), Span(21, 27, Phi.DATE)])
+
+    redacted = redact(note, spans, Policy("p", Tag(), {Phi.DATE: WEEKS}), key=KEY)
+
+    assert redacted.fallbacks == {Phi.DATE: 2}
+    assert redact(note, spans, Policy("p", Tag()), key=KEY).fallbacks == {}
+
+
+def test_an_age_or_year_that_is_not_understood_is_counted_too():
+    note = Note("n", "XLV yesterday", lang="en")
+    spans = DisjointSpans.of(note, [Span(0, 3, Phi.AGE), Span(4, 13, Phi.DATE)])
+
+    assert redact(note, spans, load_policy("safe_harbor"), key=KEY).fallbacks == {Phi.AGE: 1, Phi.DATE: 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("max_days = 300, keep_season = true", "shift has no whole week, near a whole year, from min_days = 1 to max"),
+        ("max_days = 364, keep_season = 1", "keep_season"),
+    ],
+)
+def test_seasons_that_cannot_stay_are_refused(tmp_path, options, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'name = "mine"\n[actions]\nDATE = {{ action = "shift", {options} }}\n')
+
+    with pytest.raises(ConfigError, match=message):
+        load_policy(path)
