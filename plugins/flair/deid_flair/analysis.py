@@ -121,7 +121,9 @@ def _vectors(part: Part, words: Sequence[str]) -> Rows:
     embedding: Any = part.embedding
     feeds = embedding.reader.feeds([], list(words))
     with torch.no_grad():
-        found: Rows = embedding.of({name: torch.from_numpy(array) for name, array in feeds.items()}).numpy()
+        device = embedding.table.weight.device
+        arrays = {name: torch.from_numpy(array).to(device) for name, array in feeds.items()}
+        found: Rows = embedding.of(arrays).cpu().numpy()
     return found
 
 

@@ -38,9 +38,10 @@ class FlairDetector:
         weights = folder.path / "model.safetensors"
         if not weights.is_file():
             raise PluginError(f"{model}: no {weights.name}; use the detector 'onnx' for an exported folder")
+        words = sorted((folder.path / "vocabulary").glob("*.json"))
         self.name = name
         self.labels = folder.categories
-        self.version = f"{folder.version}+{digest(folder.path / 'tagger.json', weights)}"
+        self.version = f"{folder.version}+{digest(folder.path / 'tagger.json', weights, *words)}"
         self._threads = threads
         with quiet():
             self.tagger = _tagger(folder, name)

@@ -50,7 +50,7 @@ class CharacterModel(_Resource):
     """Character language models, read at each token (Akbik et al. 2018).
 
     Args:
-        direction: Of what is trained here, or of a folder that has both.
+        direction: Of what is trained here.
         hidden: Width of the LSTM; the published models have 1024 or 2048.
         layers: Of the LSTM.
         width: Of a character's vector.

@@ -202,6 +202,18 @@ def test_a_pretrained_language_model_can_be_stacked(task, train, flairs_file, tm
     assert FlairDetector(model=tmp_path / "m").labels
 
 
+@pytest.mark.parametrize("fine_tune", [False, True])
+def test_a_language_model_changes_with_the_tagger_only_where_asked(task, train, flairs_file, tmp_path, fine_tune) -> None:
+    from safetensors.torch import load_file
+
+    embeddings = [{"kind": "flair", "model": str(flairs_file[1]), "fine_tune": fine_tune}]
+    train(task(embeddings=embeddings, max_epochs=1), tmp_path / "m")
+
+    name = "embeddings.list_embedding_0.lm.rnn.weight_hh_l0"
+    same = load_file(tmp_path / "m" / "model.safetensors")[name].equal(flairs_file[0].rnn.weight_hh_l0)
+    assert same is not fine_tune
+
+
 def test_a_language_model_kept_by_one_recipe_serves_another(task, train, tmp_path) -> None:
     lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 1, "batch_size": 2, "sequence_length": 20,
           "cache": str(tmp_path / "kept")}  # fmt: skip
