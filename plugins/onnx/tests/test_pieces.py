@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,22 @@ def test_every_word_of_any_text_is_owned_by_one_row(kind: str, text: str, made: 
     for row in found:
         assert len(row.ids) <= 16
         assert [row.ids[first] for first in row.firsts] == [word[0] for word in words[row.word :][: len(row.firsts)]]
+
+
+@pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="set DEID_CORPORA to the folder of the corpora")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_word_of_real_notes_is_owned_by_one_row(kind: str, made: dict[str, Path]) -> None:
+    pieces = Pieces(made[kind], SETTINGS)
+    for path in sorted(Path(os.environ["DEID_CORPORA"]).glob("annotated/*/train.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines()[:20]:
+            text = json.loads(line)["text"]
+            tokens = tokenize(text)
+            owned = [
+                row.word + place
+                for row in rows(pieces.of(text, tokens), SETTINGS, source=0)
+                for place in range(len(row.firsts))
+            ]
+            assert owned == list(range(len(tokens))), path.parent.name
 
 
 @settings(max_examples=200, deadline=None)

@@ -68,7 +68,7 @@ def pretrain(
         checkpoint: Gone on from, and written each ``save_every`` steps.
         settings: Of the recipe.
         before: Sub-token that opens each sequence.
-        seed: Of masks, order and dropout.
+        seed: Of all that is random.
         report: Told the mean loss at each checkpoint, as epochs of phase -1.
 
     Raises:
@@ -78,13 +78,11 @@ def pretrain(
     if len(stream.ids) < size:
         raise TrainingError(f"{len(stream.ids)} sub-tokens of raw text, one sequence takes {size}; give more notes")
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
-    step, curve = _resume(model, optimizer, checkpoint)
-    for point in curve:
-        report(Epoch(phase=PHASE, **point))
+    step, curve = _resume(model, optimizer, checkpoint, report)
     began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
     score = _scorer(model)
     model.train()
-    losses: list[float] = []
+    losses = []
     while step < settings.steps:
         rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
         set_rate(optimizer, rate)
@@ -96,18 +94,22 @@ def pretrain(
             curve.append({**point, "seconds": time.monotonic() - began})
             losses.clear()
             report(Epoch(phase=PHASE, **curve[-1]))
-            state = {"step": step, "curve": curve}
-            checkpoint.save(state, model=_weights(model), optimizer=optimizer_tensors(optimizer))
+            reached = {"step": step, "curve": curve}
+            checkpoint.save(reached, model=_weights(model), optimizer=optimizer_tensors(optimizer))
     return curve
 
 
-def _resume(model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint) -> tuple[int, list[dict[str, Any]]]:
+def _resume(
+    model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint, report: Report
+) -> tuple[int, list[dict[str, Any]]]:
     state = checkpoint.read()
     if state is None:
         return 0, []
     model.load_state_dict(checkpoint.tensors(state, "model"), strict=False)
     model.tie_weights()
     restore_optimizer(optimizer, checkpoint.tensors(state, "optimizer"))
+    for point in state["curve"]:
+        report(Epoch(phase=PHASE, **point))
     return int(state["step"]), list(state["curve"])
 
 

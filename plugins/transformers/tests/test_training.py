@@ -157,33 +157,42 @@ class KilledError(Exception):
     pass
 
 
+LONG = {
+    **TINY,
+    "epochs": 3,
+    "new": {**TINY["new"], "dropout": 0.1},
+    "pretrain": {"steps": 6, "batch": 2, "length": 16, "save_every": 2, "learning_rate": 1e-3},
+}
+
+
+@pytest.fixture(scope="session")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], list[Epoch]]:
+    """What a run of pre-training and two phases writes and reports."""
+    curve: list[Epoch] = []
+    folder = train(task(LONG, phases=[documents(), documents()[:4]]), tmp_path_factory.mktemp("unbroken"), curve)
+    return files(folder), curve
+
+
 @pytest.mark.parametrize("at", [(-1, 1), (-1, 2), (0, 1), (0, 3), (1, 1), (1, 2)])
-def test_a_run_that_is_broken_off_goes_on_to_the_same_model(at: tuple[int, int], tmp_path: Path) -> None:
-    given = task(
-        {**TINY, "epochs": 3, "new": {**TINY["new"], "dropout": 0.1},
-         "pretrain": {"steps": 6, "batch": 2, "length": 16, "save_every": 2, "learning_rate": 1e-3}},
-        phases=[documents(), documents()[:4]],
-    )  # fmt: skip
-    whole: list[Epoch] = []
-    expected = files(train(given, tmp_path / "whole", whole))
-    seen: list[Epoch] = []
+def test_a_run_that_is_broken_off_goes_on_to_the_same_model(
+    at: tuple[int, int], unbroken: tuple[dict[str, bytes], list[Epoch]], tmp_path: Path
+) -> None:
+    given = task(LONG, phases=[documents(), documents()[:4]])
 
     def report(point: Epoch) -> None:
-        seen.append(point)
         if (point.phase, point.epoch) == at:
             raise KilledError
 
-    out = tmp_path / "broken"
-    out.mkdir()
     with pytest.raises(KilledError):
-        TransformersTrainer().train(given, out, report)
+        TransformersTrainer().train(given, tmp_path, report)
     again: list[Epoch] = []
-    train(given, out, again)
+    train(given, tmp_path, again)
 
-    assert files(out) == expected
-    places = [(point.phase, point.epoch) for point in whole]
-    assert [(point.phase, point.epoch) for point in again] == places
-    assert [point.loss for point in again] == [point.loss for point in whole]
+    expected, curve = unbroken
+    assert files(tmp_path) == expected
+    assert [(point.phase, point.epoch, point.loss) for point in again] == [
+        (point.phase, point.epoch, point.loss) for point in curve
+    ]
 
 
 def test_what_another_task_left_is_not_gone_on_from(model: Path, tmp_path: Path) -> None:
