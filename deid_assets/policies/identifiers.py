@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 
 from deid_assets.core.phi import Phi
+from deid_assets.policies import birth_numbers
 from deid_assets.policies import check_digits as check
-from deid_assets.policies.dates import moved_day
 from deid_assets.policies.drawing import Draw, listed
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_CONSONANTS = "BCDFGLMNPRSTVZ"
-_FISCAL_MONTHS = "ABCDEHLMPRST"
-_TOWNS = listed("A271 A662 A944 C351 D612 D969 F205 F839 G273 H501 L219 L378 L424 L483 L736 L781")
-_YOUNGEST = 30  # two digits above it are a year of the last century
 _PEOPLE = frozenset((Phi.NATIONAL_ID, Phi.HEALTH_PLAN, Phi.MRN, Phi.ID))
 _STAFF = frozenset((Phi.LICENSE, Phi.ID))
 _MONEY = frozenset((Phi.ACCOUNT, Phi.HEALTH_PLAN, Phi.ID))
@@ -128,83 +123,6 @@ def _scheme(
     return Scheme(name, re.compile(pattern), frozenset(labels), frozenset(listed(langs)), is_valid, redraw, core)
 
 
-def _year(two_digits: str) -> int:
-    return int(two_digits) + (1900 if int(two_digits) > _YOUNGEST else 2000)
-
-
-def _born(year: int, month: int, day: int, days: int) -> date | None:
-    """Return a birthday moved by the patient's offset; ``None`` where there is no such day."""
-    try:
-        return moved_day(date(year, month, day), days)
-    except ValueError:
-        return None
-
-
-def _personnummer(value: str, draw: Draw, days: int) -> str | None:
-    century, short = value[:-9], value[-9:]
-    extra = 60 if int(short[4:6]) > 60 else 0
-    year = int(century + short[:2]) if century else _year(short[:2])
-    born = _born(year, int(short[2:4]), int(short[4:6]) - extra, days)
-    if born is None:
-        return None
-    # The third digit of the serial is odd for men.
-    serial = f"{draw.below(98):02}{int(short[8]) % 2 + 2 * draw.below(5)}"
-    written = f"{born:%Y%m}{born.day + extra:02}{serial}"
-    return written if century else written[2:]
-
-
-def _hetu(value: str, draw: Draw, days: int) -> str | None:
-    sign = value[6]
-    century = 1800 if sign == "+" else 2000 if sign in "ABCDEF" else 1900
-    born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
-    if born is None or born.year < 1800:
-        return None
-    signs = {18: "+", 19: "-", 20: "A"}
-    kept = sign if born.year // 100 * 100 == century else signs[born.year // 100]
-    # Serials from 002; even for women.
-    serial = 2 + 2 * draw.below(449) + int(value[9]) % 2
-    return f"{born:%d%m}{born.year % 100:02}{kept}{serial:03}"
-
-
-def _fiscale(value: str, draw: Draw, days: int) -> str | None:
-    day = int(value[9:11])
-    extra = 40 if day > 40 else 0
-    month = _FISCAL_MONTHS.find(value[8]) + 1
-    born = _born(_year(value[6:8]), month, day - extra, days) if month else None
-    if born is None:
-        return None
-    name = "".join(draw.pick(_CONSONANTS) for _ in range(6))
-    written = f"{born.year % 100:02}{_FISCAL_MONTHS[born.month - 1]}{born.day + extra:02}"
-    return name + written + draw.pick([town for town in _TOWNS if town != value[11:15]])
-
-
-def _nir(value: str, draw: Draw, days: int) -> str | None:
-    year, month = _year(value[1:3]), int(value[3:5])
-    written = value[1:5]  # months above 12 say that the birthday is not known
-    if 1 <= month <= 12:
-        born = _born(year, month, 15, days)
-        if born is None:
-            return None
-        written = f"{born.year % 100:02}{born:%m}"
-    department = 1 + draw.below(95)
-    department += department == 20  # Corsica is 2A and 2B
-    return f"{value[0]}{written}{department:02}{1 + draw.below(699):03}{1 + draw.below(499):03}"
-
-
-def _niss(value: str, draw: Draw, days: int) -> str | None:
-    """Belgium: YYMMDD, a serial that is odd for men, and the rest, which tells the century."""
-    century = 1900 if check.niss(value[:9]) == value[9:] else 2000
-    born = _born(century + int(value[:2]), int(value[2:4]), int(value[4:6]), days)
-    if born is None:
-        return None
-    body = f"{born.year % 100:02}{born:%m%d}{1 + 2 * draw.below(498) + (int(value[8]) % 2 == 0):03}"
-    return body + (check.niss(body) if born.year < 2000 else check.niss_2000(body))
-
-
-def _is_niss(value: str) -> bool:
-    return value[9:] in (check.niss(value[:9]), check.niss_2000(value[:9]))
-
-
 def _idnr(value: str, draw: Draw, days: int) -> str:
     """Germany: nine different digits and one that stands twice, the first not 0."""
     del value, days
@@ -218,24 +136,6 @@ def _idnr(value: str, draw: Draw, days: int) -> str:
 
 def _is_idnr(value: str) -> bool:
     return len(set(value[:10])) in (8, 9) and check.idnr(value[:10]) == value[10]
-
-
-def _svnr(value: str, draw: Draw, days: int) -> str | None:
-    """Austria: serial, check digit, DDMMYY; months above 12 say that the birthday is not known."""
-    month = int(value[6:8])
-    written = value[4:]
-    if 1 <= month <= 12:
-        born = _born(_year(value[8:]), month, int(value[4:6]), days)
-        if born is None:
-            return None
-        written = f"{born:%d%m}{born.year % 100:02}"
-    serial = f"{100 + draw.below(900)}"
-    digit = check.svnr(serial + written)
-    return None if digit is None else serial + digit + written
-
-
-def _is_svnr(value: str) -> bool:
-    return check.svnr(value[:3] + value[4:]) == value[3]
 
 
 def _iban(value: str, draw: Draw, days: int) -> str:
@@ -277,15 +177,15 @@ _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"
 SCHEMES: tuple[Scheme, ...] = (
     _scheme("codice fiscale", rf"[A-Z]{{6}}\d\d[A-EHLMPR-T](?:{_DAY}|[4-7]\d)[A-Z]\d{{3}}[A-Z]",
-            check.codice_fiscale, _fiscale, langs="it"),
-    _scheme("nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, _nir, langs="fr", tail=2),
+            check.codice_fiscale, birth_numbers.fiscale, langs="it"),
+    _scheme("nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, birth_numbers.nir, langs="fr", tail=2),
     _scheme("dni", r"(?:\d{8}|[XYZ]\d{7})[A-Z]", check.dni, _dni, langs="es"),
     _scheme("kvnr", r"[A-Z]\d{9}", check.kvnr, langs="de"),
     _scheme("personnummer", rf"(?:19|20)?\d\d{_MONTH}(?:{_DAY}|6[1-9]|[78]\d|9[01])\d{{4}}",
-            lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None, _personnummer, langs="sv fi", core=10),
-    _own("niss", rf"\d\d{_MONTH}{_DAY}\d{{5}}", _is_niss, _niss, langs="nl fr"),
+            lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None, birth_numbers.personnummer, langs="sv fi", core=10),
+    _own("niss", rf"\d\d{_MONTH}{_DAY}\d{{5}}", birth_numbers.is_niss, birth_numbers.niss, langs="nl fr"),
     _scheme("ahv", r"756\d{10}", check.ean, _keeping(3), langs="de fr it"),
-    _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", _is_svnr, _svnr, langs="de"),
+    _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr, langs="de"),
     _own("idnr", r"[1-9]\d{10}", _is_idnr, _idnr, langs="de"),
     _scheme("nass", r"(?:0[1-9]|[1-4]\d|5[0-3])\d{10}", check.nass, _nass, langs="es", tail=2),
     _scheme("nhs", r"\d{10}", check.nhs, langs="en"),
@@ -301,6 +201,6 @@ SCHEMES: tuple[Scheme, ...] = (
 
 HETU = _scheme(
     "hetu", rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
-    lambda body: check.hetu(body[:6] + body[7:]), _hetu, langs="fi sv",
+    lambda body: check.hetu(body[:6] + body[7:]), birth_numbers.hetu, langs="fi sv",
 )  # fmt: skip
 """Looked for in the text without blanks; the sign says the century."""
