@@ -50,6 +50,12 @@ CardOption = Arg[
     list[Path] | None,
     typer.Option(metavar="PATH", help="Model folder or card.json, for its learning curve; several times."),
 ]
+RewrittenOption = Arg[
+    Path | None, typer.Option(metavar="NOTES", help="The notes as a generator wrote them: BLEU-4 and what it altered.")
+]
+PlaceholderOption = Arg[
+    str | None, typer.Option(metavar="REGEX", help="What an identifier becomes in them; words in [] if not given.")
+]
 GoldOption = Arg[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
 
 
@@ -69,6 +75,8 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     restricted: RestrictedOption = False,
     causes: CausesOption = None,
     card: CardOption = None,
+    rewritten: RewrittenOption = None,
+    placeholder: PlaceholderOption = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,
@@ -81,11 +89,13 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     """
     from deid_assets.cli.evaluation import Request, evaluate_files  # noqa: PLC0415 - loads what the report is made with
     from deid_assets.cli.evaluation_inputs import Named  # noqa: PLC0415
+    from deid_assets.evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 
     notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
+    texts = NoteSource(rewritten, None, None, read_options([], annotations=False)) if rewritten else None
     preds = [Named.parse(argument) for argument in pred]
     if out is not None:
-        inputs = [gold, *(named.path for named in preds), *(card or ()), *filter(None, [causes])]
+        inputs = [gold, *(named.path for named in preds), *(card or ()), *filter(None, [causes, rewritten])]
         check_out(out, inputs=inputs, is_folder=True)
     if as_json and markdown:
         raise ConfigError("give --json or --markdown, not both")
@@ -93,7 +103,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     request = Request(
         gold=notes, preds=preds, out=out, sources=source or (), labels=labels, profile=profile, style=style,
         group_by=group_by or (), restricted=restricted, causes=causes, cards=card or (), is_sample=sample,
-        overlaps_allowed=allow_overlaps, command=_command_line(context),
+        overlaps_allowed=allow_overlaps, rewritten=texts, placeholder=placeholder or PLACEHOLDER, command=_command_line(context),
     )  # fmt: skip
     return evaluate_files(request)
 

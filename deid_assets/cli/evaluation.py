@@ -23,7 +23,8 @@ from deid_assets.evaluation.causes import Causes, parse_causes
 from deid_assets.evaluation.report import Corpus, ReportOptions
 from deid_assets.evaluation.report.build import Measured, assemble, measure
 from deid_assets.evaluation.report.corpus import groups_of
-from deid_assets.formats import FORMATS
+from deid_assets.evaluation.report.text import PLACEHOLDER, placeholder_of
+from deid_assets.formats import FORMATS, Fault
 from deid_assets.reports import report_html
 
 
@@ -43,6 +44,8 @@ class Request:
         restricted: Show text in the report, which only its owner may read.
         causes: File that a reviewer exported from a report.
         cards: Model cards with learning curves.
+        rewritten: Notes with the text that was generated from them.
+        placeholder: Regular expression of what an identifier becomes in it.
         is_sample: The gold is a sample: predictions may be for other notes too.
         overlaps_allowed: Gold may overlap.
         command: The command line, for the report.
@@ -62,13 +65,21 @@ class Request:
     restricted: bool = False
     causes: Path | None = None
     cards: Sequence[Path] = ()
+    rewritten: NoteSource | None = None
+    placeholder: str = PLACEHOLDER
     is_sample: bool = False
     overlaps_allowed: bool = False
     command: str = ""
 
     def __post_init__(self) -> None:
         check_names(self.preds)
-        needy = {"--restricted": self.restricted, "--causes": self.causes, "--card": self.cards}
+        placeholder_of(self.placeholder)
+        needy = {
+            "--restricted": self.restricted,
+            "--causes": self.causes,
+            "--card": self.cards,
+            "--rewritten": self.rewritten,
+        }
         if self.out is None and (
             given := [name for name, value in {**needy, "--group-by": self.group_by}.items() if value]
         ):
@@ -166,6 +177,7 @@ def _options(
     inputs = [(request.gold.path, "gold"), *((pred.path, "predictions") for pred in request.preds)]
     inputs += [(card, "model card") for card in request.cards]
     inputs += [(request.causes, "causes")] if request.causes else []
+    inputs += [(request.rewritten.path, "rewritten notes")] if request.rewritten else []
     return ReportOptions(
         title=f"{', '.join(names)} against {facts['gold']}",
         facts={
@@ -179,7 +191,20 @@ def _options(
         group_by=request.group_by,
         with_text=request.restricted,
         causes=causes,
+        rewritten=_rewritten(request.rewritten),
+        placeholder=request.placeholder,
     )
+
+
+def _rewritten(source: NoteSource | None) -> dict[str, str] | None:
+    if source is None:
+        return None
+    texts: dict[str, str] = {}
+    for found in source.read():
+        if isinstance(found, Fault):
+            raise InputError(found.message)
+        texts[found.note.note_id] = found.note.text
+    return texts
 
 
 def _write(

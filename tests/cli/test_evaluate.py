@@ -328,3 +328,16 @@ def test_overlapping_gold_is_scored_where_that_is_allowed(deid, write, three, pr
         "overlap"
         in json.loads(Path("report/report.json").read_text())["results"]["xnames"]["six_scores"]["all"]["left_out"]
     )
+
+
+def test_generated_text_is_evaluated_beside_the_spans(deid, gold, pred, write, three):
+    deid("redact", gold, "--spans", pred, "--policy", "tag", "--out", "rewritten.jsonl")
+    options = ("evaluate", "--gold", gold, "--pred", pred, "--out", "report", "--rewritten", "rewritten.jsonl")
+    ran = deid(*options)
+    report = json.loads(Path("report/report.json").read_text())
+
+    assert ran.code == 0
+    assert (report["text"]["bleu"], report["text"]["counts"]) == (1.0, [])
+    assert "Generated text" in Path("report/report.html").read_text()
+    assert "--rewritten is for the report" in deid(*options[:5], *options[7:]).err
+    assert "is no regular expression" in deid(*options, "--placeholder", "(").err

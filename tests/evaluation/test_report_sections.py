@@ -157,3 +157,49 @@ def test_a_corpus_is_notes_with_their_gold_and_something_to_find():
         build_report(held, [], options=OPTIONS)
     with pytest.raises(ConfigError, match="a name of its own"):
         report(held, nothing(held), nothing(held))
+
+
+SOURCE = "Dr. <NAME>Quill</NAME> gave 5 mg, no fever, to <NAME>Zyx</NAME>."
+
+
+def test_generated_text_that_replaces_the_identifiers_alone_is_unaltered():
+    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [PERSON] gave 5 mg, no fever, to [X]."})["text"]
+
+    assert (text["bleu"], text["unaltered"]["hits"], text["counts"], text["rows"]) == (1.0, 1, [], [])
+
+
+def test_what_a_generator_altered_is_counted_by_kind_and_placed():
+    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [NAME] gave 50 mg, fever, to [NAME]."})["text"]
+
+    assert [(row["kind"], row["change"], row["alterations"]) for row in text["counts"]] == [
+        ("number", "changed", 1),
+        ("negation", "deleted", 1),
+    ]
+    assert (text["rows"][0]["start"], text["rows"][0]["shape"]) == (15, "9")
+    assert 0 < text["bleu"] < 1
+    assert "Quill" not in str(text)
+
+
+def test_other_placeholders_are_named():
+    rewritten = {"n0": "Dr. XXX gave 5 mg, no fever, to XXX."}
+
+    assert report(corpus(SOURCE), rewritten=rewritten, placeholder="XXX")["text"]["bleu"] == 1.0
+    assert report(corpus(SOURCE), rewritten=rewritten)["text"]["bleu"] < 1
+    for pattern, message in (("[", "is no regular expression"), ("x*", "matches an empty text")):
+        with pytest.raises(ConfigError, match=message):
+            report(corpus(SOURCE), rewritten=rewritten, placeholder=pattern)
+
+
+def test_every_note_needs_its_text():
+    with pytest.raises(InputError, match="1 of 1 gold notes have no rewritten text, the first is 'n0'"):
+        report(corpus(SOURCE), rewritten={})
+
+
+def test_alterations_are_listed_up_to_a_number_of_every_kind():
+    held = corpus(*["<NAME>Lee</NAME> well"] * 60)
+    text = report(held, rewritten={note_id: f"[NAME] {'ill' * (at + 1)}" for at, note_id in enumerate(held.gold)})[
+        "text"
+    ]
+
+    assert text["counts"] == [{"kind": "word", "change": "changed", "alterations": 60}]
+    assert (len(text["rows"]), text["rows"][0]["note"]) == (40, "n59")

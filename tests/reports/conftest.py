@@ -202,6 +202,7 @@ def hostile_report():
         curves=[{"name": HOSTILE, "epochs": [{"epoch": 1, "loss": 1.0}]}],
         group_by=["site"],
         with_text=True,
+        rewritten={note_id: f"{HOSTILE} {note.text}" for note_id, note in notes.items()},
         resamples=100,
     )
     return build_report(Corpus(notes=notes, gold=gold, profile=HARMONISED), systems, options=options)

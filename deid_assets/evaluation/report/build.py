@@ -31,6 +31,7 @@ from deid_assets.evaluation.report.scores import (
     six_json,
 )
 from deid_assets.evaluation.report.systems import diffs_json, marginal_json, opinions_of, recapture_json
+from deid_assets.evaluation.report.text import PLACEHOLDER, placeholder_of, text_json
 from deid_assets.evaluation.resampling import RESAMPLES, compare
 from deid_assets.evaluation.subgroups import by_label
 
@@ -51,6 +52,8 @@ class ReportOptions:
         group_by: Keys of ``Note.meta`` that make subgroups, beside language and ``GROUP_KEYS``.
         with_text: Show text of notes. The report is then as secret as the notes.
         causes: What a reviewer said of errors.
+        rewritten: Note id to text that was generated from the note, where text is evaluated too.
+        placeholder: Regular expression of what an identifier becomes in it.
         resamples: Draws behind intervals.
         seed: Of the draws.
         per_cell: Errors listed of every kind and label.
@@ -64,6 +67,8 @@ class ReportOptions:
     group_by: Sequence[str] = ()
     with_text: bool = False
     causes: Causes = field(default_factory=dict)
+    rewritten: Mapping[str, str] | None = field(default=None, repr=False)
+    placeholder: str = PLACEHOLDER
     resamples: int = RESAMPLES
     seed: int = 1
     per_cell: int = PER_CELL
@@ -144,6 +149,9 @@ def assemble(
         "recapture": recapture_json(corpus, opinions, names),
         "gold_review": gold_json(corpus, systems, shown),
         "stale_causes": len(options.causes.keys() - maker.tagged),
+        "text": None
+        if options.rewritten is None
+        else text_json(corpus, options.rewritten, shown, placeholder=placeholder_of(options.placeholder)),
         "curves": [dict(curve) for curve in options.curves],
     }
 
