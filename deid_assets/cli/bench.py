@@ -36,6 +36,7 @@ from deid_assets.formats import FORMATS, Fault
 
 if TYPE_CHECKING:
     from deid_assets.evaluation.bench import Run
+    from deid_assets.evaluation.bench_scores import Gold
     from deid_assets.reports.bench_entries import Bakeoff
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
@@ -70,7 +71,6 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     """
     from deid_assets.bakeoff import judge, run_all  # noqa: PLC0415 - loads what scores and reports are made with
     from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
-    from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
 
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))
     if out is not None:
@@ -78,15 +78,14 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     wanted, counted = contestants(detector, _options(option or [])), phi.profile(profile)
     chosen = label_map(labels) if labels else FORMATS[source.format_name].labels
     found = _read(source, chosen if gold else None)
-    lengths = {note.note_id: len(note.text) for note in found.notes}
-    patients = {note.note_id: note.patient_id for note in found.notes if note.patient_id is not None}
     runs = run_all(wanted, found.notes, limit_s=limit_s, before=lambda name: say(f"running {name} ..."))
+    annotated = f"{len(found.gold):,} annotated notes, label map {chosen.name}"
     result = judge(
         runs,
         profile=counted,
-        lengths=lengths,
-        gold=Gold(found.gold, lengths, None if chosen is PHI else chosen.categories, patients) if gold else None,
-        gold_in_words=f"{len(found.gold):,} annotated notes, label map {chosen.name}",
+        lengths=found.lengths,
+        gold=_gold(found, chosen) if gold else None,
+        gold_in_words=annotated,
     )
     _show(result, runs, out, as_json=as_json, title=f"{', '.join(one.name for one in wanted)} on {notes.name}")
     complete = not (len(found.withheld) or any(run.fault or run.failed for run in runs))
@@ -140,8 +139,11 @@ class _Read:
 
     notes: Sequence[Note] = field(repr=False)
     gold: dict[str, SpanSet]
-    labels: LabelMap | None
     withheld: Withheld
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        return {note.note_id: len(note.text) for note in self.notes}
 
 
 def _read(source: NoteSource, labels: LabelMap | None) -> _Read:
@@ -162,4 +164,11 @@ def _read(source: NoteSource, labels: LabelMap | None) -> _Read:
         raise InputError(f"{source.path}: no note could be read; nothing was run")
     if labels is not None and not gold:
         raise InputError(f"{source.path}: no note is annotated; give notes with spans, or leave --gold out")
-    return _Read(notes, gold, labels, withheld)
+    return _Read(notes, gold, withheld)
+
+
+def _gold(found: _Read, labels: LabelMap) -> Gold:
+    from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415 - loads numpy
+
+    patients = {note.note_id: note.patient_id for note in found.notes if note.patient_id is not None}
+    return Gold(found.gold, found.lengths, None if labels is PHI else labels.categories, patients)
