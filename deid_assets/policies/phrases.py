@@ -108,8 +108,8 @@ def institution(text: str, context: Context, kind: Kind, attempt: int, city: Cit
 
 def _token(match: re.Match[str], words: PhraseWords) -> Token:
     start, end = match.span()
-    value = fold(match[0]).rstrip("'\u2019")
-    if value[0].isdigit():
+    value = fold(match[0]).rstrip("'\u2019") or match[0]
+    if match[0][0].isdecimal():
         return Token(start, end, "number")
     if value in words.kinds or value in words.suffixes:
         return Token(start, end, "kept")
@@ -246,7 +246,7 @@ def _acronym(text: str, context: Context, attempt: int) -> str:
 
 def _number(number: str, context: Context, attempt: int) -> str:
     """Return another number of as many digits, an ordinal where it was one."""
-    if not number.isdigit():
+    if not number.isdecimal():
         drawn = _number(number[:-2], context, attempt)
         return drawn + cased_like(number[-2:], _ending(drawn))
     drawn = number

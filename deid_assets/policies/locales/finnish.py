@@ -104,8 +104,10 @@ def _is_back(name: str) -> bool:
 def _partitive(name: str, strong: str, a: str) -> str:
     if name.casefold().endswith("nen"):
         return f"{strong[:-1]}t{a}"
-    if strong.endswith("ee") or strong[-2:] in ("io", "iö", "uo", "aa"):
-        return f"{strong}{'t' if strong.endswith('ee') else ''}t{a}"
+    if strong.endswith("ee"):
+        return f"{strong[:-1]}tt{a}"
+    if strong[-2:] in ("io", "iö", "uo", "aa"):
+        return f"{strong}t{a}"
     return strong + a
 
 

@@ -225,8 +225,9 @@ def read_locale(source: Path | Traversable) -> Locale:
 
 
 def _pool(weights: Mapping[str, int], changes: Inflection, *, without: Iterable[str] = ()) -> Pool:
-    left_out = set(without)
-    return Pool({name: weight for name, weight in weights.items() if name not in left_out and changes.can_join(name)})
+    left_out = set(map(fold, without))
+    fitting = (name for name in weights if fold(name) not in left_out and changes.can_join(name))
+    return Pool({name: weights[name] for name in fitting})
 
 
 def _name_words(table: NameTable, names: Iterable[str]) -> NameWords:
