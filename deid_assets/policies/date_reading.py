@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
-from deid_assets.policies.date_shapes import Candidate, Part, candidates, shape_of
+from deid_assets.policies.date_shapes import Candidate, Part, likely_candidates, other_candidates, shape_of
 
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
+_LAST_YEAR = 2999
 _FIRST_COMPACT, _LAST_COMPACT = 1850, 2150
 _MONTH_DAYS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MAX_CHARS = 80
@@ -39,6 +40,14 @@ class Written:
     def is_short_year(self) -> bool:
         """Whether the year has two digits."""
         return self.part.is_short_year
+
+    def unit(self) -> str:
+        """Return what the date leaves open within: "month", "season", "quarter" or "year"."""
+        if self.month is not None:
+            return "month"
+        if self.part.season is not None:
+            return "season"
+        return "year" if self.quarter is None else "quarter"
 
     def middle(self) -> date:
         """Return the date, or the middle of the month, season, quarter or year.
@@ -69,7 +78,8 @@ class Reading:
         second: The second, or ``None``.
         place: Where they stand, and what stands between two.
         part: The first date's part, at hand for the common case.
-        ordinal: Proleptic ordinal of a single full date, and 0 for all else.
+        ordinal: Proleptic ordinal of a single date with a year, of its middle if it is partial; 0 for all else.
+        unit: What a single date with a year is the middle of, "month", "season", "quarter" or "year"; else empty.
         year_day: Day of a common year, from 0, of a single date without a year, and -1 for all else.
     """
 
@@ -79,6 +89,7 @@ class Reading:
     part: Part
     ordinal: int = 0
     year_day: int = -1
+    unit: str = ""
 
 
 def read(text: str, lang: str | None) -> Written | None:
@@ -95,7 +106,13 @@ def reading(text: str, lang: str | None) -> Reading | None:
     """
     if len(text) > _MAX_CHARS:
         return None
-    for candidate in candidates(shape_of(text), lang):
+    shape = shape_of(text)
+    return _read(text, likely_candidates(shape, lang)) or _read(text, other_candidates(shape, lang))
+
+
+def _read(text: str, candidates: Iterable[Candidate]) -> Reading | None:
+    """Return the first candidate that is a date with the text's numbers."""
+    for candidate in candidates:
         first = _filled(candidate.first, text)
         if first is None:
             continue
@@ -110,14 +127,15 @@ def reading(text: str, lang: str | None) -> Reading | None:
 
 
 def _single(written: Written, place: Candidate) -> Reading:
-    if written.month is None or written.day is None:
-        return Reading(written, None, place, written.part)
+    part = place.first
     if written.year is not None:
-        return Reading(written, None, place, written.part, ordinal=written.middle().toordinal())
+        unit = "" if written.day is not None else written.unit()
+        return Reading(written, None, place, part, ordinal=written.middle().toordinal(), unit=unit)
+    if written.month is None or written.day is None:
+        return Reading(written, None, place, part)
     day = 28 if (written.month, written.day) == (2, 29) else written.day
-    return Reading(
-        written, None, place, written.part, year_day=date(_COMMON_YEAR, written.month, day).timetuple().tm_yday - 1
-    )
+    year_day = date(_COMMON_YEAR, written.month, day).timetuple().tm_yday - 1
+    return Reading(written, None, place, part, year_day=year_day)
 
 
 def full_year(digits: str) -> int:
@@ -129,7 +147,7 @@ def full_year(digits: str) -> int:
 
 
 def _filled(part: Part, text: str) -> Written | None:
-    """Return the date with the numbers of the text, which may be no date; ``None`` for an unlikely year."""
+    """Return the date with the numbers of the text, which may be no day; ``None`` for no likely year."""
     year = quarter = None
     month, day = part.month, part.day
     for name, start, end in part.spots:
@@ -142,6 +160,8 @@ def _filled(part: Part, text: str) -> Written | None:
             day = int(digits)
         else:
             quarter = int(digits)
+    if year is not None and year > _LAST_YEAR:
+        return None
     if part.is_compact and year is not None and not _FIRST_COMPACT <= year <= _LAST_COMPACT:
         return None
     return Written(year, month, day, quarter, part)

@@ -1,7 +1,7 @@
 """What texts of one shape may be: worked out once per shape, of which there are few, and not once per date.
 
-The shape of a text is the text with 1 and 2 as 1, and 3 to 9 as 9: ``03/15/2021`` has the shape ``09/19/1011``. That
-is all that the reading of a date depends on but for the question which of its orders is a date.
+The shape of a text is the text with 9 for every digit but a leading zero: ``03/15/2021`` has the shape
+``09/99/9999``. That is all that the reading of a date depends on but for the question which of its orders is a date.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deid_assets.policies.date_tokens import Tokens, tokens_of
 from deid_assets.policies.date_writing import Form, Piece, form_of, pieces_of
 
 _CACHED = 16_384
-_SHAPES = str.maketrans("23456789", "19999999")
+_SHAPES = str.maketrans("12345678", "99999999")
 _CLOCK = r"[0-9]{1,2}\s?[:.h]\s?[0-9]{2}(?:[:.][0-9]{2})?(?:[.,][0-9]+)?"
 _HOURS = r"(?:\s?(?:[ap]\.?\s?m\.?|uhr|uur|hrs|hours?|horas|heures?|h|u)(?![^\W\d_]))"
 _AT = r"(?:(?:at|um|om|kl\.?|klo|klockan|vid|à|a\s+las?|alle(?:\s+ore)?|ore|ab|gegen|vers)\s*)"
@@ -82,22 +82,36 @@ class Candidate:
 
 def shape_of(text: str) -> str:
     """Return the shape of a text."""
-    return text.translate(_SHAPES)
+    shape = text.translate(_SHAPES)
+    while "90" in shape:
+        shape = shape.replace("90", "99")
+    return shape
 
 
 @lru_cache(maxsize=_CACHED)
-def candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
-    """Return every way to read the texts of a shape, the likeliest first.
+def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
+    """Return every way to read the texts of a shape as one date in the note's language, the likeliest first.
 
-    Words are read in the note's language, then in English. Numbers are read with the day first, except in English
-    and where no language is given, then in the other order; then the text is read without its time of day.
+    Numbers are read with the day first, except in English and where no language is given, then in the other order.
     """
+    cores = list(_cores(shape))[:1]
+    return tuple(found for core in cores for found in _singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
+
+
+@lru_cache(maxsize=_CACHED)
+def other_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
+    """Return every way to read the texts of a shape that is not likely: as two dates, in English, beside a time."""
     return tuple(
         found
-        for start, end in dict.fromkeys(_cores(shape))
-        for words_lang in dict.fromkeys((lang, "en") if lang in WORDS and lang is not None else ("en",))
-        for found in _in_language(shape, start, end, words_lang, day_first=_is_day_first(lang))
+        for core in dict.fromkeys(_cores(shape))
+        for words_lang in _langs(lang)
+        for read in (_singles, _ranges)
+        for found in read(shape, core, words_lang, _is_day_first(lang))
     )
+
+
+def _langs(lang: str | None) -> tuple[str, ...]:
+    return (lang, "en") if lang is not None and lang in WORDS and lang != "en" else ("en",)
 
 
 def _is_day_first(lang: str | None) -> bool:
@@ -119,19 +133,27 @@ def _cores(shape: str) -> Iterator[tuple[int, int]]:
             yield begin, begin + len(stripped)
 
 
-def _in_language(shape: str, start: int, end: int, lang: str, *, day_first: bool) -> Iterator[Candidate]:
+def _singles(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> Iterator[Candidate]:
+    start, end = core
     tokens = tokens_of(shape[start:end], lang)
     if tokens is None:
         return
     reader = _Reader(tokens, lang, start, day_first=day_first)
-    last = len(tokens.texts)
     for roles in single_forms(tokens.kinds, is_swedish=lang == "sv"):
-        for part in reader.parts(roles, range(last), roles):
+        for part in reader.parts(roles, range(len(tokens.texts)), roles):
             yield Candidate(part, None, "", "", start, end)
+
+
+def _ranges(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> Iterator[Candidate]:
+    start, end = core
+    tokens = tokens_of(shape[start:end], lang)
+    if tokens is None:
+        return
+    reader = _Reader(tokens, lang, start, day_first=day_first)
     for found in range_forms(tokens.kinds):
         between = "".join(tokens.texts[found.end : found.start])
         for first in reader.parts(found.first, range(found.end), found.second):
-            for second in reader.parts(found.second, range(found.start, last), found.first):
+            for second in reader.parts(found.second, range(found.start, len(tokens.texts)), found.first):
                 yield Candidate(first, second, between, found.short, start, end)
 
 

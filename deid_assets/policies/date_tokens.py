@@ -2,7 +2,7 @@
 
 ===== ======================================== ===== =================================
 D     one or two digits                        o     a filler: "of", "de", "den"
-Y     four digits that may be a year           t     "to", "until", "bis"
+Y     four digits                               t     "to", "until", "bis"
 E     eight digits                             s     the ending of an ordinal: "3rd"
 S     six digits                               Q     a quarter's word: "Q", "Quartal"
 M     a month's name                           Z     a season
@@ -41,7 +41,7 @@ _MARKS = {mark: mark for mark in ".,/-:'()\u00b0"} | {
 }
 _LETTER = "[^\\W\\d_][\u0300-\u036f]*"
 _TOKEN = rf"[0-9]+|(?:{_LETTER})+|\s+|."
-_DIGITS = {1: "D", 2: "D", 6: "S", 8: "E"}
+_DIGITS = {1: "D", 2: "D", 4: "Y", 6: "S", 8: "E"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def tokens_of(text: str, lang: str) -> Tokens | None:
 def _plain_kind(token: str) -> str:
     """Return the kind of digits, blanks and marks, and nothing for a word or what may stand for one."""
     if token[0] in "0123456789":
-        return "Y" if len(token) == 4 and token[0] in "12" else _DIGITS.get(len(token), "?")
+        return _DIGITS.get(len(token), "?")
     return " " if token.isspace() else _MARKS.get(token, "")
 
 

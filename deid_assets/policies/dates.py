@@ -60,13 +60,12 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
     if found is None:
         return None
     part = found.part
-    if found.ordinal and _FIRST_ORDINAL <= found.ordinal + days <= _LAST_ORDINAL:
-        after = date.fromordinal(found.ordinal + days)
-        weekday = 0 if part.weekday is None else (part.weekday + days) % 7
-        core = write(part.form, (0, after.day, after.month, after.year, weekday, 0, 0))
+    weekday = 0 if part.weekday is None else (part.weekday + days) % 7
+    if found.ordinal and (keep_season or not part.is_holiday):
+        after = _moved_ordinal(found.ordinal, days, found.unit)
+        core = "" if after is None else write(part.form, _all_values(after, weekday))
     elif found.year_day >= 0:
         month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
-        weekday = 0 if part.weekday is None else (part.weekday + days) % 7
         core = write(part.form, (0, day, month, 0, weekday, 0, 0))
     else:
         core = _moved(found, days, keep_season=keep_season)
@@ -88,6 +87,23 @@ def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
         return ""
     left, right = _range_pieces(found, first, second)
     return write(form_of(left), first) + found.place.between + write(form_of(right), second)
+
+
+def _moved_ordinal(ordinal: int, days: int, unit: str) -> date | None:
+    """Return the day moved, and by at least the unit; ``None`` where the calendar ends."""
+    if not _FIRST_ORDINAL <= ordinal + days <= _LAST_ORDINAL:
+        return None
+    after = date.fromordinal(ordinal + days)
+    if unit:
+        before = date.fromordinal(ordinal)
+        if after.year == before.year and _of_unit(before, unit) == _of_unit(after, unit):
+            return moved_day(before, _STEPS[unit] if days > 0 else -_STEPS[unit])
+    return after
+
+
+def _all_values(day: date, weekday: int) -> Values:
+    month = day.month
+    return (0, day.day, month, day.year, weekday, month % 12 // 3, (month + 2) // 3)
 
 
 @cache
@@ -125,7 +141,7 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
     after = _moved_middle(written, days)
     if after is None:
         return None
-    return (0, after.day, after.month, after.year, weekday, after.month % 12 // 3, (after.month + 2) // 3)
+    return _all_values(after, weekday)
 
 
 def _moved_middle(written: Written, days: int) -> date | None:
@@ -135,10 +151,12 @@ def _moved_middle(written: Written, days: int) -> date | None:
     after = _moved_on(before, days, in_circle=written.year is None)
     if (written.day is not None and written.month is not None) or after is None:
         return after
-    unit = _unit(written)
-    if _of_unit(before, unit) != _of_unit(after, unit) or (written.year is not None and after.year != before.year):
+    if written.year is not None:
+        return _moved_ordinal(before.toordinal(), days, written.unit())
+    unit = written.unit()
+    if _of_unit(before, unit) != _of_unit(after, unit):
         return after
-    return _moved_on(before, _STEPS[unit] if days > 0 else -_STEPS[unit], in_circle=written.year is None)
+    return _moved_on(before, _STEPS[unit] if days > 0 else -_STEPS[unit], in_circle=True)
 
 
 def _moved_on(before: date, days: int, *, in_circle: bool) -> date | None:
@@ -147,14 +165,6 @@ def _moved_on(before: date, days: int, *, in_circle: bool) -> date | None:
     start = date(_COMMON_YEAR, 1, 1)
     place = (before.replace(year=_COMMON_YEAR) - start).days + days
     return start + timedelta(days=place % _YEAR_DAYS)
-
-
-def _unit(written: Written) -> str:
-    if written.month is not None:
-        return "month"
-    if written.part.season is not None:
-        return "season"
-    return "year" if written.quarter is None else "quarter"
 
 
 def _of_unit(day: date, unit: str) -> int:
