@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from deid_assets.reports.bench_entries import Bakeoff
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
+OutOption = Arg[Path | None, typer.Option(metavar="FOLDER", help="Where bench.html and bench.json go, if anywhere.")]
 LimitOption = Arg[
     float | None, typer.Option("--limit", metavar="SECONDS", help="Stop a detector that takes longer than this.")
 ]
@@ -52,9 +53,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     detector: DetectorOption,
     gold: GoldOption = False,
-    out: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Where bench.html and bench.json go, if anywhere.")
-    ] = None,
+    out: OutOption = None,
     option: DetectorSettingOption = None,
     profile: ProfileOption = "harmonised",
     limit_s: LimitOption = None,
@@ -66,8 +65,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Run detectors side by side on your notes.
 
-    Each runs in a process of its own. With --gold they are scored; without it they are compared with each other.
-    The same detector may come with several models.
+    Each in a process of its own. With --gold they are scored, else compared with each other.
     """
     from deid_assets.bakeoff import judge, run_all  # noqa: PLC0415 - loads what scores and reports are made with
     from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
@@ -88,8 +86,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
         gold_in_words=annotated,
     )
     _show(result, runs, out, as_json=as_json, title=f"{', '.join(one.name for one in wanted)} on {notes.name}")
-    complete = not (len(found.withheld) or any(run.fault or run.failed for run in runs))
-    return 0 if complete else PARTIAL
+    return PARTIAL if len(found.withheld) or any(run.fault or run.failed for run in runs) else 0
 
 
 def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
