@@ -14,7 +14,7 @@ from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.cli.scores import Scores, show
 from deid_assets.cli.streams import NoteSource, Withheld
 from deid_assets.core.comparison import Comparison
-from deid_assets.core.errors import ConfigError, DeidError, InputError
+from deid_assets.core.errors import ConfigError, DeidError, InputError, OverlapError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.core.phi import MEDDOCAN, profile
@@ -79,10 +79,10 @@ class Request:
             "--causes": self.causes,
             "--card": self.cards,
             "--rewritten": self.rewritten,
+            "--group-by": self.group_by,
         }
-        if self.out is None and (
-            given := [name for name, value in {**needy, "--group-by": self.group_by}.items() if value]
-        ):
+        given = [name for name, value in needy.items() if value]
+        if self.out is None and given:
             raise ConfigError(f"{given[0]} is for the report; say where it goes with --out FOLDER")
         if self.out is not None and self.restricted:
             check_restricted(self.out)
@@ -130,7 +130,7 @@ def _corpus(gold: Gold, request: Request) -> Corpus:
             overlaps_allowed=request.overlaps_allowed,
         )
     except DeidError as error:
-        advice = "" if request.overlaps_allowed or "overlap" not in str(error) else " (--allow-overlaps)"
+        advice = " (--allow-overlaps)" if isinstance(error, OverlapError) else ""
         raise InputError(f"{request.gold.path}: {error}{advice}") from None
 
 
