@@ -13,6 +13,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.training import export, list_recipes, train
+from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
 from deid_assets.cli.vault import reidentify, vault_app
@@ -39,6 +40,7 @@ __all__ = [
     "list_recipes",
     "map_spans",
     "policies",
+    "privacy_app",
     "profiles",
     "redact",
     "reidentify",

@@ -11,7 +11,18 @@ import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
-from deid_assets.defs import build_scores, detection, diffing, evidence, ingest, merging, redaction, release, vaulting
+from deid_assets.defs import (
+    build_scores,
+    detection,
+    diffing,
+    evidence,
+    ingest,
+    merging,
+    privacy,
+    redaction,
+    release,
+    vaulting,
+)
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin, available
@@ -61,6 +72,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
             *upstream,
             *release_end(released, usable, upstream=upstream),
             diffing.release_diff(released),
+            privacy.hips(settings, policies),
             *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the line-up names it, and it is not installed") for name in absent),

@@ -12,6 +12,7 @@ from deid_resources.corpus import CorpusResource
 MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"
 BAKEOFF_JOB = "bakeoff_job"
+PRIVACY_JOB = "privacy_audits"
 
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """What sums up over all batches, and so has no partitions."""
@@ -35,6 +36,12 @@ bakeoff_job = dg.define_asset_job(
     BAKEOFF_JOB,
     selection=dg.AssetSelection.assets("bakeoff"),
     description="Every detector side by side on the notes with gold, with speed and memory on a timed sample.",
+)
+
+privacy_job = dg.define_asset_job(
+    PRIVACY_JOB,
+    selection=dg.AssetSelection.key_prefixes("privacy"),
+    description="Attacks on the redaction policies, over every batch with gold.",
 )
 
 nightly_schedule = dg.ScheduleDefinition(
@@ -79,4 +86,4 @@ def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) 
 
 def jobs(detectors: Sequence[str]) -> list[UnresolvedAssetJobDefinition]:
     """Return every job of an installation."""
-    return [main_job, nightly_job, bakeoff_job, *(detector_job(name) for name in detectors)]
+    return [main_job, nightly_job, bakeoff_job, privacy_job, *(detector_job(name) for name in detectors)]

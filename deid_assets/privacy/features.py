@@ -34,7 +34,7 @@ def featurize(notes: Sequence[ReleasedNote], *, known: frozenset[str] = frozense
 
     Args:
         notes: A release; how often a value occurs is counted in it.
-        known: Words that the tool is known to write, in lower case: an attacker has the tool too.
+        known: What the tool is known to write, as ``words_written`` gives it: an attacker has the tool too.
     """
     spread = Counter(word for note in notes for word in set(_words_of(note)))
     return [
@@ -45,14 +45,14 @@ def featurize(notes: Sequence[ReleasedNote], *, known: frozenset[str] = frozense
 
 
 def words_written(notes: Iterable[ReleasedNote]) -> frozenset[str]:
-    """Return the words that a tool put into a release, in lower case."""
-    return frozenset(
-        word.casefold()
+    """Return what a tool put into a release, whole and word by word, in lower case."""
+    written = {
+        note.text[each.start : each.end].casefold()
         for note in notes
         for each in note.candidates
         if not each.is_leftover
-        for word in _WORD.findall(note.text[each.start : each.end])
-    )
+    }
+    return frozenset(written | {word for text in written for word in _WORD.findall(text)})
 
 
 def _words_of(note: ReleasedNote) -> Iterator[str]:
@@ -64,6 +64,8 @@ def _names(note: ReleasedNote, each: Candidate, spread: Counter[str], known: fro
     text, label = note.text[each.start : each.end], each.label.value
     words = [word.casefold() for word in _WORD.findall(text)]
     yield "always"
+    yield f"sign {text[0]}{text[-1]}" if not (text[0].isalnum() and text[-1].isalnum()) else "sign none"
+    yield f"written whole {text.casefold() in known}"
     yield f"label {label}"
     yield f"shape {label} {shape(text)}"
     yield f"length {label} {min(len(text), 40) // 3}"

@@ -1,0 +1,114 @@
+"""privacy/hips: whether an attacker can tell what was missed from what was put in its place."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import dagster as dg
+import pyarrow as pa
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.redact import Policy
+from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.display import show_png
+from deid_assets.defs.ingest import GOLD, RAW_NOTES
+from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.defs.merging import MERGED, read_gold
+from deid_assets.defs.scoring import scored_batches
+from deid_assets.privacy.leftovers import Case
+from deid_assets.quality import Verdict
+from deid_assets.reports.hips import hips_md, hips_png
+from deid_resources.corpus import Corpus
+
+HIPS = "privacy/hips"
+MIN_LEFTOVERS = 20
+
+CHECKS = (
+    Check("enough_leftovers", "The attacked half has enough leftovers for an interval to mean much.", blocking=False),
+)
+FINDINGS = pa.schema(
+    [
+        pa.field("policy", pa.string(), nullable=False),
+        pa.field("recall", pa.string(), nullable=False),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("gold", "candidates", "leftovers")),
+        *(pa.field(name, pa.list_(pa.float64())) for name in ("auc", "precision")),
+    ]
+)
+"""One row per policy and recall; intervals are value, lower and upper bound at 95 %."""
+
+
+def hips(settings: Settings, policies: Sequence[Policy]) -> dg.AssetsDefinition:
+    """Return the audit of every policy over all batches that have gold."""
+    digests = "+".join(policy.digest[:6] for policy in policies)
+    return audited_asset(
+        partial(make_hips, policies=policies),
+        Plan(
+            key=HIPS,
+            checks=CHECKS,
+            deps=[RAW_NOTES, GOLD, MERGED],
+            code_version=f"{deid_assets.__version__}+{settings.digest('line_up')}+{digests}"[:100],
+            group="privacy",
+            description="Hiding in plain sight: an attacker with the same tool learns to tell leftovers from "
+            "replacements, for leftovers drawn by lot and for those of the line-up. Made when asked for.",
+            kinds={"report"},
+            schema=FINDINGS,
+            partitioned=False,
+            automatic=False,
+            tags=ON_DEMAND,
+        ),
+    )
+
+
+def make_hips(_batch: str, corpus: Corpus, *, policies: Sequence[Policy]) -> Draft:
+    """Attack each policy on half of the patients with gold; the other half is the attacker's.
+
+    Raises:
+        InputError: No batch has gold and merged spans, or there are too few notes.
+    """
+    from deid_assets.privacy.hips import Setting, attack  # noqa: PLC0415 - with the audit alone
+
+    batches = scored_batches(corpus, MERGED)
+    cases = [case for batch in batches for case in _cases(batch, corpus)]
+    if not cases:
+        raise InputError("no batch has gold and merged spans; the audit needs to know what is real")
+    findings = [each.to_json() for each in attack(cases, policies, key=corpus.key, setting=Setting())]
+    least = min(row["leftovers"] for row in findings)
+    rows = [{name: row[name] for name in FINDINGS.names} | {"recall": str(row["recall"])} for row in findings]
+    title = "What an attacker finds of what was missed"
+    return Draft(
+        tables={"findings": pa.Table.from_pylist(rows, FINDINGS)},
+        sources=[corpus.files.receipt(name, batch) for batch in batches for name in (RAW_NOTES, GOLD, MERGED)],
+        verdicts=[
+            Verdict(
+                "enough_leftovers",
+                passed=least >= MIN_LEFTOVERS,
+                blocking=False,
+                counts={"least": least, "wanted": MIN_LEFTOVERS, "notes": len(cases)},
+                description="If not, annotate more notes before trusting the figures.",
+            )
+        ],
+        counts={"notes": len(cases), "batches": len(batches), "policies": len(policies)},
+        metadata={
+            "yield": dg.MetadataValue.md(hips_md(findings)),
+            "plot": show_png(hips_png(findings, title=title), title=title),
+        },
+    )
+
+
+def _cases(batch: str, corpus: Corpus) -> Iterator[Case]:
+    """Yield the annotated notes of a batch with what the line-up found; notes that it failed on are withheld anyway."""
+    gold, outcomes = read_gold(batch, corpus), read_outcomes(MERGED, batch, corpus)
+    for note in read_notes_of(batch, corpus):
+        found = outcomes[note.note_id]
+        if note.note_id in gold and not isinstance(found, Failed):
+            yield Case(note, _disjoint(note, gold[note.note_id]), _disjoint(note, found))
+
+
+def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
+    return resolve(note, [spans], line_up=LineUp(sorted({span.source for span in spans}) or ["none"]))
