@@ -32,6 +32,7 @@ class Gates(_Frozen):
     """The limits that stop a batch.
 
     Args:
+        tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
         recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
@@ -48,6 +49,7 @@ class Gates(_Frozen):
             stopped where the whole 95 % interval of the difference lies below it.
     """
 
+    tagger_f1: Share = 0.5
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
     recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
@@ -90,6 +92,9 @@ class Settings(_Frozen):
         redact_gold: Also redact what people annotated and no detector found. Where it is off, a note in which
             some of it is left is withheld.
         detectors: Keyword options per detector.
+        recipes: Taggers that are trained, by name or path of a recipe; each detects under the recipe's name.
+        training_share: Of the patients with gold, the share that a recipe with corpus ``gold`` learns from. Their
+            notes are in no score.
         gates: Limits of the data-quality checks.
         vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
@@ -97,7 +102,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    line_up: tuple[Name, ...] = ("rules",)
+    line_up: tuple[Name, ...] = ("rules", "crf")
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
     release_policy: str = "safe_harbor"
@@ -108,6 +113,8 @@ class Settings(_Frozen):
     labels: str = "phi"
     redact_gold: bool = True
     detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
+    recipes: tuple[str, ...] = ("crf",)
+    training_share: Share = 0.5
     gates: Gates = Gates()
     vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from deid_assets.core.score import Evaluation, Scheme
 from deid_assets.defs.scores import scores_from_table
-from deid_assets.plugins import available
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.corpus import Corpus
+from deid_resources.taggers import known_detectors
 
 
 def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, seconds: float) -> None:
@@ -30,7 +30,7 @@ def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, se
     raw = _receipts(corpus, "raw_notes")
     table.add_row("batches", f"{len(raw):,}")
     table.add_row("notes", f"{_sum(raw, 'notes'):,} read, {_sum(raw, 'withheld'):,} unreadable")
-    detectors = [name for name in available() if files.batches(f"spans/{name}")]
+    detectors = [name for name in known_detectors(corpus.settings) if files.batches(f"spans/{name}")]
     for name in detectors:
         role = "line-up" if name in corpus.settings.line_up else "shadow"
         table.add_row(f"spans by {name}", f"{_sum(_receipts(corpus, f'spans/{name}'), 'spans'):,} ({role})")

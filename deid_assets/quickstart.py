@@ -20,6 +20,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.defs.instance import harden_process, write_instance
+from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.staleness import stale_assets
@@ -87,11 +88,12 @@ def _run(corpus: Corpus, console: Console) -> int:
         instance.add_dynamic_partitions(batches.name or "", known)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as progress:
+            passes = [(TRAINING_JOB, ALL), *((MAIN_JOB, batch) for batch in known), (NIGHTLY_JOB, ALL)]
             faults = [
                 fault
-                for n, batch in enumerate([*known, ALL], start=1)
+                for n, (job, batch) in enumerate(passes, start=1)
                 for fault in _make(
-                    defs, corpus, batch, instance=instance, progress=progress, place=f"{n}/{len(known) + 1}"
+                    defs, corpus, (job, batch), instance=instance, progress=progress, place=f"{n}/{len(passes)}"
                 )
             ]
     assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
@@ -102,15 +104,23 @@ def _run(corpus: Corpus, console: Console) -> int:
 
 
 def _make(
-    defs: dg.Definitions, corpus: Corpus, batch: str, *, instance: dg.DagsterInstance, progress: Progress, place: str
+    defs: dg.Definitions,
+    corpus: Corpus,
+    made: tuple[str, str],
+    *,
+    instance: dg.DagsterInstance,
+    progress: Progress,
+    place: str,
 ) -> list[str]:
-    """Make what is stale of one batch in one run and return what stopped it."""
-    stale = stale_assets(defs, corpus, batch, instance)
+    """Make what is stale of one job and batch in one run and return what stopped it."""
+    name, batch = made
+    shown = {TRAINING_JOB: "taggers", NIGHTLY_JOB: "scores"}.get(name, batch)
+    job = defs.resolve_job_def(name)
+    stale = [key for key in stale_assets(defs, corpus, batch, instance) if key in job.asset_layer.executable_asset_keys]
     if not stale:
-        progress.console.print(f"[dim]{place}  {batch}: up to date[/]", highlight=False)
+        progress.console.print(f"[dim]{place}  {shown}: up to date[/]", highlight=False)
         return []
-    task = progress.add_task(f"{place}  {batch}: making {len(stale)} assets", total=None)
-    job = defs.resolve_job_def("nightly_scorecards" if batch == ALL else "main_job")
+    task = progress.add_task(f"{place}  {shown}: making {len(stale)} assets", total=None)
     result = job.execute_in_process(
         partition_key=None if batch == ALL else batch,
         asset_selection=stale,
@@ -119,8 +129,8 @@ def _make(
         raise_on_error=False,
     )
     progress.remove_task(task)
-    made = len(result.get_asset_materialization_events())
-    progress.console.print(f"{place}  {batch}: made {made} of {len(stale)} assets", highlight=False)
+    count = len(result.get_asset_materialization_events())
+    progress.console.print(f"{place}  {shown}: made {count} of {len(stale)} assets", highlight=False)
     return [_reason(event) for event in result.all_events if event.is_step_failure]
 
 

@@ -181,7 +181,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
 
 def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
     """Return ``asset@batch`` to receipt digest of what the asset reads, where it is there."""
-    found = (corpus.files.find(dep, batch) for dep in plan.deps if dep != LANDING)
+    found = (corpus.files.find(dep, batch) or corpus.files.find(dep, ALL) for dep in plan.deps if dep != LANDING)
     return inputs_of(receipt for receipt in found if receipt)
 
 

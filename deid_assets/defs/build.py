@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import dagster as dg
@@ -24,11 +23,13 @@ from deid_assets.defs import (
     vaulting,
 )
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
+from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.store import frames
 from deid_resources.corpus import CorpusResource
+from deid_resources.taggers import known_detectors, model_asset, recipes_of
 from deid_resources.vault import VaultResource
 
 VERSION = deid_assets.__version__
@@ -53,18 +54,26 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     Raises:
         ConfigError: The settings name a policy that does not exist.
     """
-    plugins = available() if plugins is None else plugins
-    plugins = {name: _configured(settings, plugin) for name, plugin in plugins.items()}
+    installed = available() if plugins is None else plugins
+    recipes = recipes_of(settings)
+    plugins = known_detectors(settings, plugins=installed)
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [load_policy(source) for source in settings.policies]
     released = load_policy(settings.release_policy)
     absent = [name for name in settings.line_up if name not in plugins]
     upstream = [
         *intake(settings),
+        *tagger_assets(settings, list(recipes.values()), installed),
         *redaction_start(settings, policies),
         *(vaulting.redacted_notes(settings, policy) for policy in policies),
         quarantine(released),
-        *(asset for name in usable for asset in detector_family(settings, plugins[name])),
+        *(
+            asset
+            for name in usable
+            for asset in detector_family(
+                settings, plugins[name], model=model_asset(recipes[name], installed) if name in recipes else ""
+            )
+        ),
     ]
     return dg.Definitions(
         assets=[
@@ -85,26 +94,25 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     )
 
 
-def _configured(settings: Settings, plugin: Plugin) -> Plugin:
-    """Return the plugin, with a fault where it needs a model and none is set."""
-    if not plugin.needs_model or plugin.fault or settings.detectors.get(plugin.name, {}).get("model"):
-        return plugin
-    return replace(plugin, fault=f"it needs a model; set model under [detectors.{plugin.name}]")
+def detector_family(settings: Settings, plugin: Plugin, *, model: str = "") -> list[dg.AssetsDefinition]:
+    """Return the assets of one detector: its spans, a group of their own in the UI, and its score card.
 
-
-def detector_family(settings: Settings, plugin: Plugin) -> list[dg.AssetsDefinition]:
-    """Return the assets of one detector: its spans, a group of their own in the UI, and its score card."""
+    Args:
+        settings: Of the installation.
+        plugin: The detector.
+        model: Asset whose model it runs, where the graph trains it.
+    """
     name = plugin.name
     role = "line-up" if name in settings.line_up else "shadow"
     tags = {"deid/detector": name, "deid/role": role}
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
     return [
         audited_asset(
-            partial(detection.make_spans, detector=name),
+            partial(detection.make_spans, detector=name, model=model),
             Plan(
                 key=f"spans/{name}",
                 checks=detection.CHECKS,
-                deps=[ingest.RAW_NOTES],
+                deps=[ingest.RAW_NOTES, *([model] if model else [])],
                 code_version=f"{plugin.code_version}+{settings.digest_of_detector(name)}",
                 group=f"detector_{name}",
                 description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",

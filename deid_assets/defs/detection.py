@@ -10,6 +10,7 @@ from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.records import record_spans
 from deid_assets.quality import within_share
+from deid_assets.store.files import ALL
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
@@ -25,8 +26,15 @@ CHECKS = (
 )
 
 
-def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
-    """Run a detector on a batch. A note that it raises on is listed as failed, never as empty."""
+def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") -> Draft:
+    """Run a detector on a batch. A note that it raises on is listed as failed, never as empty.
+
+    Args:
+        batch: Partition.
+        corpus: The installation.
+        detector: Which.
+        model: Asset of the model that it runs, where the graph trains it.
+    """
     notes = read_notes_of(batch, corpus)
     outcomes = corpus.detectors.detect(detector, notes, stage=f"spans/{detector}")
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
@@ -34,7 +42,7 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str) -> Draft:
     note_table, span_table = spans_to_tables(found)
     return Draft(
         tables={"spans": span_table, "notes": note_table, "failed": failed_to_table(failed)},
-        sources=[corpus.files.receipt(RAW_NOTES, batch)],
+        sources=[corpus.files.receipt(RAW_NOTES, batch), *([corpus.files.receipt(model, ALL)] if model else [])],
         verdicts=[
             *judge_spans(notes, found, sources=[detector]),
             within_share(

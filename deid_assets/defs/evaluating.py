@@ -18,7 +18,7 @@ from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
-from deid_assets.defs.merging import read_gold
+from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.defs.scoring import gold_batches, scored_batches
 from deid_assets.formats.atomic import atomic_file
@@ -66,7 +66,7 @@ def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
     for batch in batches:
-        of_batch = read_gold(batch, corpus)
+        of_batch = read_held_out(batch, corpus)
         for note in read_notes_of(batch, corpus):
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"

@@ -17,13 +17,13 @@ from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.defs.release import RELEASED, release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.plugins import available
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow
 from deid_assets.reports import Component, Link, Quarantined, ReleaseSummary, release_html
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
+from deid_resources.taggers import known_detectors
 
 REPORT = "release_report"
 
@@ -136,7 +136,7 @@ def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
 
 
 def _line_up(corpus: Corpus, detectors: Sequence[str]) -> tuple[Component, ...]:
-    plugins = available()
+    plugins = known_detectors(corpus.settings)
     return tuple(
         Component(
             name,

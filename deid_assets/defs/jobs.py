@@ -1,5 +1,6 @@
 """Jobs, the landing sensor and the nightly schedule."""
 
+import hashlib
 from collections.abc import Sequence
 
 import dagster as dg
@@ -13,16 +14,20 @@ MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"
 BAKEOFF_JOB = "bakeoff_job"
 PRIVACY_JOB = "privacy_audits"
+TRAINING_JOB = "train_taggers"
 
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """What sums up over all batches, and so has no partitions."""
+
+TAGGERS = dg.AssetSelection.assets("training_corpus") | dg.AssetSelection.key_prefixes("tagger", "onnx")
+"""What is trained before the first batch, and so has no partitions either."""
 
 ON_DEMAND = {"deid/on_demand": "yes"}
 """Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""
 
 main_job = dg.define_asset_job(
     MAIN_JOB,
-    selection=dg.AssetSelection.all() - SCORES - dg.AssetSelection.tag(*next(iter(ON_DEMAND.items()))),
+    selection=dg.AssetSelection.all() - SCORES - TAGGERS - dg.AssetSelection.tag(*next(iter(ON_DEMAND.items()))),
     description="One batch, from raw notes to the released corpus and its report. The landing sensor starts it.",
 )
 
@@ -30,6 +35,12 @@ nightly_job = dg.define_asset_job(
     NIGHTLY_JOB,
     selection=SCORES,
     description="Score cards and reports of every detector over all batches with gold, and the leaderboard.",
+)
+
+training_job = dg.define_asset_job(
+    TRAINING_JOB,
+    selection=TAGGERS,
+    description="Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor starts it once.",
 )
 
 bakeoff_job = dg.define_asset_job(
@@ -62,7 +73,7 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
 
 
 @dg.sensor(
-    job=main_job,
+    jobs=[main_job, training_job],
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
@@ -70,20 +81,25 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
 def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
-    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing.
+    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. While a
+    tagger of the line-up was never trained, new batches wait for it.
     """
-    settings = corpus.open().settings
+    installation = corpus.open()
+    settings = installation.settings
     take_in(settings)
+    if untrained := installation.taggers.untrained():
+        key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
+        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB)])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
     new = [batch for batch in known_batches(settings) if batch not in registered]
     if not new:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
     return dg.SensorResult(
-        run_requests=[dg.RunRequest(run_key=batch, partition_key=batch) for batch in new],
+        run_requests=[dg.RunRequest(run_key=batch, partition_key=batch, job_name=MAIN_JOB) for batch in new],
         dynamic_partitions_requests=[batches.build_add_request(new)],
     )
 
 
 def jobs(detectors: Sequence[str]) -> list[UnresolvedAssetJobDefinition]:
     """Return every job of an installation."""
-    return [main_job, nightly_job, bakeoff_job, privacy_job, *(detector_job(name) for name in detectors)]
+    return [main_job, nightly_job, bakeoff_job, privacy_job, training_job, *(detector_job(name) for name in detectors)]

@@ -50,7 +50,7 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
-    gold = read_gold(batch, corpus)
+    gold = read_held_out(batch, corpus)
     found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
     scores = found.scores
     return Draft(
@@ -124,6 +124,12 @@ def read_gold(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
     files = corpus.files
     found = spans_from_tables(files.read(GOLD, batch, "notes"), files.read(GOLD, batch, "spans"))
     return {spans.note_id: spans for spans in found}
+
+
+def read_held_out(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
+    """Return the gold that scores and gates may use: without the notes that taggers learn from."""
+    learnt = {note.note_id for note in read_notes_of(batch, corpus) if corpus.is_learnt_from(note)}
+    return {note_id: spans for note_id, spans in read_gold(batch, corpus).items() if note_id not in learnt}
 
 
 def against(gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]) -> list[tuple[SpanSet, SpanSet]]:

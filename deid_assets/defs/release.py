@@ -19,13 +19,13 @@ from deid_assets.defs.merging import MERGED, read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.plugins import available
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_resources.corpus import Corpus
+from deid_resources.taggers import known_detectors
 
 RELEASED = "released_corpus"
 
@@ -130,7 +130,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return what a release rests on: files, policy, detectors, verdicts and receipts, signed."""
     chain = release_chain(receipt, corpus)
-    plugins = available()
+    plugins = known_detectors(corpus.settings)
     manifest = {
         "format": 1,
         "batch": batch,

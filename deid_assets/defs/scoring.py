@@ -11,7 +11,7 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.marginal import marginal_value
-from deid_assets.defs.merging import against, read_gold
+from deid_assets.defs.merging import against, read_held_out
 from deid_assets.defs.records import record_scores
 from deid_assets.defs.scores import scores_from_table, scores_to_table
 from deid_assets.quality import Verdict
@@ -72,7 +72,7 @@ def scored_batches(corpus: Corpus, asset: str) -> list[str]:
 def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
     """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
     lengths = {note.note_id: len(note.text) for note in read_notes_of(batch, corpus)}
-    pairs = against(read_gold(batch, corpus), read_outcomes(f"spans/{detector}", batch, corpus))
+    pairs = against(read_held_out(batch, corpus), read_outcomes(f"spans/{detector}", batch, corpus))
     return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
 
 

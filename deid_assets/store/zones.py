@@ -29,11 +29,13 @@ ZONES: Mapping[str, Zone] = {
     "landing": Zone.RESTRICTED,
     "raw_notes": Zone.RESTRICTED,
     "training_corpus": Zone.RESTRICTED,
+    "tagger": Zone.RESTRICTED,
+    "onnx": Zone.RESTRICTED,
     "redacted_notes": Zone.RESTRICTED,
     "synthetic_corpus": Zone.PUBLISHED,
     "released_corpus": Zone.PUBLISHED,
 }
-"""Zone by first path segment, for every asset that holds text; all others are ``INTERNAL`` and refuse text."""
+"""Zone by first path segment, for every asset that holds text, as models do that keep words of it; all others are ``INTERNAL`` and refuse text."""
 
 
 def zone_of(asset: str) -> Zone:

@@ -9,8 +9,10 @@ from pydantic import PrivateAttr
 
 from deid_assets.config import Settings
 from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
 from deid_assets.store.files import CorpusFiles
 from deid_resources.detectors import DetectorPool
+from deid_resources.taggers import TaggerModels, is_learnt_from
 
 if TYPE_CHECKING:
     from deid_assets.store.database import Database
@@ -48,7 +50,16 @@ class Corpus:
     @cached_property
     def detectors(self) -> DetectorPool:
         """The installed detectors, loaded when asked for."""
-        return DetectorPool(self.settings.detectors, workers=self.settings.workers)
+        return DetectorPool(self.taggers.locate, workers=self.settings.workers)
+
+    @cached_property
+    def taggers(self) -> TaggerModels:
+        """The models that the graph trained."""
+        return TaggerModels(self.settings, self.files)
+
+    def is_learnt_from(self, note: Note) -> bool:
+        """Whether taggers learn from a note's gold, so that it is in no score."""
+        return is_learnt_from(note, self.settings, self.key, list(self.taggers.recipes.values()))
 
     def close(self) -> None:
         """End what was started. Nothing is opened just to be closed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -17,21 +17,24 @@ from deid_resources.silence import silenced
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
 
-_loaded: dict[str, Detector] = {}  # of a worker process
+Source = tuple[str, Mapping[str, Any]]
+"""Plugin and keyword options."""
+Locate = Callable[[str], Source]
+_loaded: dict[str, tuple[Source, Detector]] = {}  # of a worker process
 
 
 class DetectorPool:
     """The detectors of one run.
 
     Args:
-        options: Keyword options per detector.
+        options: Keyword options per detector, or a function from its name to its plugin and options.
         workers: Processes used for a batch that is worth it; 1 stays in this process.
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, Any]], *, workers: int = 1) -> None:
-        self._options = options
+    def __init__(self, options: Mapping[str, Mapping[str, Any]] | Locate, *, workers: int = 1) -> None:
+        self._locate: Locate = options if callable(options) else lambda name: (name, options.get(name, {}))
         self._workers = workers
-        self._detectors: dict[str, Detector] = {}
+        self._detectors: dict[str, tuple[Source, Detector]] = {}
         self._processes: ProcessPoolExecutor | None = None
 
     def open(self, name: str) -> Detector:
@@ -40,9 +43,11 @@ class DetectorPool:
         Raises:
             PluginError: It cannot be loaded.
         """
-        if name not in self._detectors:
-            self._detectors[name] = load(name, options=self._options.get(name))
-        return self._detectors[name]
+        source = self._locate(name)
+        if name not in self._detectors or self._detectors[name][0] != source:  # a model may be trained again
+            plugin, options = source
+            self._detectors[name] = (source, load(name, plugin=plugin, options=options))
+        return self._detectors[name][1]
 
     def detect(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
         """Return one outcome per note, in order.
@@ -55,8 +60,8 @@ class DetectorPool:
         if self._workers == 1 or len(chunks) == 1:
             detector = self.open(name)
             return [outcome for chunk in chunks for outcome in _detect_quietly(detector, chunk, stage)]
-        options = dict(self._options.get(name, {}))
-        jobs = [self._pool().submit(_detect_in_worker, name, options, chunk, stage) for chunk in chunks]
+        source = self._locate(name)
+        jobs = [self._pool().submit(_detect_in_worker, name, source, chunk, stage) for chunk in chunks]
         return [outcome for job in jobs for outcome in job.result()]
 
     def close(self) -> None:
@@ -73,12 +78,11 @@ class DetectorPool:
         return self._processes
 
 
-def _detect_in_worker(
-    name: str, options: Mapping[str, Any], notes: Sequence[Note], stage: str
-) -> list[SpanSet | Failed]:
-    if name not in _loaded:
-        _loaded[name] = load(name, options=options)
-    return _detect_quietly(_loaded[name], notes, stage)
+def _detect_in_worker(name: str, source: Source, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:
+    if name not in _loaded or _loaded[name][0] != source:
+        plugin, options = source
+        _loaded[name] = (source, load(name, plugin=plugin, options=options))
+    return _detect_quietly(_loaded[name][1], notes, stage)
 
 
 def _detect_quietly(detector: Detector, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:

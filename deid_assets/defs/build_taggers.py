@@ -1,0 +1,91 @@
+"""The part of the graph that trains taggers."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import dagster as dg
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.defs import training
+from deid_assets.defs.audit import Plan, audited_asset
+from deid_assets.plugins import Plugin
+from deid_assets.training import Recipe
+from deid_assets.training.export import ONNX
+from deid_resources.taggers import FILES, model_asset
+
+VERSION = deid_assets.__version__
+GROUP = "training"
+
+
+def tagger_assets(
+    settings: Settings, recipes: Sequence[Recipe], plugins: Mapping[str, Plugin]
+) -> list[dg.AssetsDefinition]:
+    """Return the corpus, a tagger per recipe and an export per network; nothing where no recipe can be trained."""
+    trained = [recipe for recipe in recipes if recipe.plugin in plugins and not plugins[recipe.plugin].fault]
+    if not trained:
+        return []
+    names = sorted({*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))})
+    corpus = audited_asset(
+        partial(training.make_training_corpus, recipes=trained),
+        Plan(
+            key=training.TRAINING_CORPUS,
+            checks=training.CORPUS_CHECKS,
+            deps=[],
+            code_version=f"{VERSION}+{_digest(*names)}+{settings.digest('training_share')}",
+            group=GROUP,
+            description="What taggers learn from: each corpus that a recipe names, with its gold.",
+            kinds={"parquet", "restricted"},
+            schema=training.CORPORA,
+            partitioned=False,
+            automatic=False,
+        ),
+    )
+    return [corpus, *(asset for recipe in trained for asset in _tagger(settings, recipe, plugins))]
+
+
+def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -> list[dg.AssetsDefinition]:
+    plugin = plugins[recipe.plugin]
+    asked = plugins.get(str(recipe.settings.get("opinion", "")))
+    versions = "+".join(one.code_version for one in (plugin, asked) if one)
+    tags = {"deid/recipe": recipe.name}
+    tagger = audited_asset(
+        partial(training.make_tagger, recipe=recipe),
+        Plan(
+            key=f"tagger/{recipe.name}",
+            checks=training.TAGGER_CHECKS,
+            deps=[training.TRAINING_CORPUS],
+            code_version=f"{VERSION}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
+            group=GROUP,
+            description=f"Model of recipe `{recipe.name}`. {recipe.description}",
+            kinds={*plugin.keywords[:1], "model", "restricted"},
+            schema=FILES,
+            partitioned=False,
+            automatic=False,
+            tags=tags,
+        ),
+    )
+    if not model_asset(recipe, plugins).startswith(ONNX) or ONNX not in plugins:
+        return [tagger]
+    exported = audited_asset(
+        partial(training.make_onnx, recipe=recipe),
+        Plan(
+            key=f"{ONNX}/{recipe.name}",
+            checks=training.ONNX_CHECKS,
+            deps=[training.TRAINING_CORPUS, f"tagger/{recipe.name}"],
+            code_version=f"{VERSION}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
+            group=GROUP,
+            description=f"The network of recipe `{recipe.name}` as ONNX, held against it on the development notes.",
+            kinds={"onnx", "model", "restricted"},
+            schema=FILES,
+            partitioned=False,
+            automatic=False,
+            tags=tags,
+        ),
+    )
+    return [tagger, exported]
+
+
+def _digest(*values: str) -> str:
+    return hashlib.sha256(" ".join(values).encode()).hexdigest()[:12]

@@ -1,0 +1,245 @@
+"""training_corpus, tagger/<recipe> and onnx/<recipe>: models of one's own notes, with cards and gates."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans
+from deid_assets.core.trainer import Document
+from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.contracts import judge_notes, note_checks
+from deid_assets.defs.detection import read_notes_of
+from deid_assets.defs.display import show_png
+from deid_assets.defs.ingest import GOLD as GOLD_ASSET
+from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.merging import read_gold
+from deid_assets.defs.scoring import gold_batches
+from deid_assets.plugins import load_trainer
+from deid_assets.quality import Verdict
+from deid_assets.reports.curves import CurvePoint, curve_png
+from deid_assets.store.files import ALL, Receipt
+from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
+from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
+from deid_assets.training.corpora import GOLD, read_raw
+from deid_assets.training.export import Parity, export_model
+from deid_assets.training.run import make_task
+from deid_resources.corpus import Corpus as Installation
+from deid_resources.taggers import card_digest, pack
+
+TRAINING_CORPUS = "training_corpus"
+CORPORA = pa.schema(
+    [
+        pa.field("table", pa.string(), nullable=False),
+        pa.field("corpus", pa.string(), nullable=False),
+        pa.field("labels", pa.string(), nullable=False),
+        pa.field("annotated", pa.bool_(), nullable=False),
+    ]
+)
+CORPUS_CHECKS = (
+    *note_checks(),
+    Check("annotated", "There are spans to learn, of more than one category."),
+)
+TAGGER_CHECKS = (
+    Check("learnt", "The model finds enough of the development notes, which it has not learnt from."),
+    Check("answered", "The model gave an answer for every development note."),
+)
+ONNX_CHECKS = (
+    Check("parity", "The fp32 graph finds the very spans of the network, on every development note."),
+    Check("loss", "The precision in use loses little of the network's F1."),
+)
+
+_Key = tuple[str, str, bool]
+"""Name of a corpus, its label map, and whether it is annotated."""
+
+
+def make_training_corpus(_batch: str, corpus: Installation, *, recipes: Sequence[Recipe]) -> Draft:
+    """Gather what the recipes learn from, each corpus once, so that a model's receipt proves what it saw."""
+    tables: dict[str, pa.Table] = {}
+    rows: list[tuple[str, str, str, bool]] = []
+    notes: list[Note] = []
+    spans: list[DisjointSpans] = []
+    sources: list[Receipt] = []
+    for number, (name, labels, annotated) in enumerate(_wanted(recipes)):
+        if name == GOLD:
+            documents, receipts = _gold(corpus)
+            sources += receipts
+        elif annotated:
+            documents = list(read_corpus(name, labels=labels).documents)
+        else:
+            documents = [Document(note, DisjointSpans.of(note, ())) for note in read_raw(name)]
+        rows.append((f"corpus_{number}", name, labels, annotated))
+        found = [document.spans for document in documents]
+        tables[f"corpus_{number}"] = notes_to_table([document.note for document in documents])
+        tables[f"corpus_{number}_sets"], tables[f"corpus_{number}_spans"] = spans_to_tables(found)
+        notes += (_numbered(document.note, number) for document in documents)
+        spans += found
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
+    return Draft(
+        tables={"corpora": pa.table(columns, schema=CORPORA), **tables},
+        sources=sources,
+        verdicts=[*judge_notes(notes), _annotated(spans)],
+        counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
+        metadata={"corpora": dg.MetadataValue.md(_corpora_md(rows, tables))},
+    )
+
+
+def _annotated(found: Sequence[DisjointSpans]) -> Verdict:
+    labels = {span.label for spans in found for span in spans}
+    counts = {"spans": sum(map(len, found)), "categories": len(labels)}
+    return Verdict("annotated", len(labels) > 1, True, counts, "One category alone is no corpus to redact by.")
+
+
+def _wanted(recipes: Sequence[Recipe]) -> list[_Key]:
+    named = [(name, recipe.label_map, True) for recipe in recipes for name in recipe.corpora]
+    named += [(name, "", False) for recipe in recipes for name in recipe.raw]
+    return list(dict.fromkeys(named))
+
+
+def _numbered(note: Note, number: int) -> Note:
+    """Return the note under an id of its own among all corpora; two may number their notes alike."""
+    return Note(f"{number}/{note.note_id}"[:200], note.text, note.patient_id, note.lang)
+
+
+def _gold(corpus: Installation) -> tuple[list[Document], list[Receipt]]:
+    """Return what people annotated of the patients that are learnt from, and the receipts of it."""
+    documents: list[Document] = []
+    receipts: list[Receipt] = []
+    for batch in gold_batches(corpus):
+        gold = read_gold(batch, corpus)
+        receipts += [corpus.files.receipt(RAW_NOTES, batch), corpus.files.receipt(GOLD_ASSET, batch)]
+        documents += (
+            Document(note, DisjointSpans.of(note, gold[note.note_id]))
+            for note in read_notes_of(batch, corpus)
+            if note.note_id in gold and corpus.is_learnt_from(note)
+        )
+    if not documents:
+        raise InputError("no note of a patient to learn from is annotated; wait for gold, or name another corpus")
+    return documents, receipts
+
+
+def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str, pa.Table]) -> str:
+    lines = ["| Corpus | Notes | Spans |", "| :-- | --: | --: |"]
+    for table, name, _, _ in rows:
+        shown = Path(name).name if "/" in name else name
+        lines.append(f"| {shown} | {tables[table].num_rows:,} | {tables[f'{table}_spans'].num_rows:,} |")
+    return "\n".join(lines)
+
+
+def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
+    """Return a recipe's corpora as they were gathered."""
+    files = corpus.files
+    rows = files.read(TRAINING_CORPUS, ALL, "corpora").to_pylist()
+    tables = {(row["corpus"], row["labels"], row["annotated"]): row["table"] for row in rows}
+
+    def documents(key: _Key) -> list[Document]:
+        if key not in tables:
+            raise InputError(f"recipe {recipe.name}: corpus {key[0]} was not gathered; materialize {TRAINING_CORPUS}")
+        table = tables[key]
+        notes = notes_from_table(files.read(TRAINING_CORPUS, ALL, table))
+        stored = (files.read(TRAINING_CORPUS, ALL, f"{table}_{part}") for part in ("sets", "spans"))
+        found = spans_from_tables(*stored, disjoint=True)
+        return [Document(note, spans) for note, spans in zip(notes, found, strict=True)]
+
+    return Materials(
+        corpora=[
+            Corpus(Path(name).name if "/" in name else name, tuple(documents((name, recipe.label_map, True))))
+            for name in recipe.corpora
+        ],
+        raw=[document.note for name in recipe.raw for document in documents((name, "", False))],
+    )
+
+
+def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
+    """Train a recipe's model; one that is there and of the same making is taken as it is."""
+    work = corpus.settings.home / "training" / recipe.name
+    card = train_model(recipe, read_materials(corpus, recipe), work)
+    failed, notes = int(card.dev["failed"]), int(card.dev["notes"])
+    floor = corpus.settings.gates.tagger_f1
+    return Draft(
+        tables={"files": pack(work)},
+        sources=[corpus.files.receipt(TRAINING_CORPUS, ALL)],
+        verdicts=[
+            Verdict("learnt", card.dev_f1 >= floor, True, {"f1": card.dev_f1, "floor": floor}, "Strict F1."),
+            Verdict("answered", failed == 0, True, {"failed": failed, "notes": notes}, "Development notes."),
+        ],
+        counts={"card": card_digest(work), "dev_f1": card.dev_f1, "seconds": card.seconds, "bytes": card.size_bytes},
+        metadata=show_card(card),
+    )
+
+
+def show_card(card: Card) -> dict[str, dg.MetadataValue]:
+    """Return what the UI shows of a model: its scores, its curve and what it was made of."""
+    points = [CurvePoint(point.loss, point.dev_f1) for point in card.curve]
+    name = str(card.recipe["name"])
+    made = [
+        ("plugin", f"{card.recipe['plugin']} {card.plugin}"),
+        ("corpora", ", ".join(f"{one.name} ({one.role}, {one.notes:,} notes)" for one in card.corpora)),
+        ("strategy", str(card.recipe["strategy"])),
+        ("sentences in a group", str(card.grouping)),
+        ("seeds", ", ".join(f"{run.seed}: {run.dev_f1:.4f}" for run in card.runs)),
+        ("training", f"{card.seconds:,.0f} s, {card.cpu_seconds:,.0f} s of processor"),
+        ("size", f"{card.size_bytes / 1e6:,.1f} MB"),
+        ("licence of the corpora", card.licence or "not given"),
+    ]
+    rows = [f"| {key} | {value} |" for key, value in made]
+    found: dict[str, dg.MetadataValue] = {
+        "card": dg.MetadataValue.md("\n".join(["| | |", "| :-- | :-- |", *rows])),
+        "scores_on_development_notes": dg.MetadataValue.md(_scores_md(card)),
+    }
+    if points:
+        found["curve"] = show_png(curve_png(points, title=f"Training of {name}"), title=f"Training of {name}")
+    return found
+
+
+def _scores_md(card: Card) -> str:
+    lines = ["| Label | Gold | P | R | F1 |", "| :-- | --: | --: | --: | --: |"]
+    for label, row in card.dev["labels"].items():
+        ratios = ("-" if row[key] is None else f"{row[key]:.4f}" for key in ("precision", "recall", "f1"))
+        lines.append(f"| {label} | {row['tp'] + row['fn']:,} | {' | '.join(ratios)} |")
+    return "\n".join(lines)
+
+
+def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
+    """Export a recipe's network and hold it against the network on the development notes."""
+    asset = f"tagger/{recipe.name}"
+    materials = read_materials(corpus, recipe)
+    dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
+    work = corpus.settings.home / "training" / f"{recipe.name}-onnx"
+    card, parities = export_model(corpus.taggers.unpacked(asset), work, dev)
+    used = next((parity for parity in parities if parity.precision == recipe.onnx), None)
+    exact = next(parity for parity in parities if parity.precision == "fp32")
+    return Draft(
+        tables={"files": pack(work)},
+        sources=[corpus.files.receipt(name, ALL) for name in (TRAINING_CORPUS, asset)],
+        verdicts=[
+            Verdict(
+                "parity",
+                exact.holds,
+                True,
+                {"differing_spans": exact.differing_spans, "spans": exact.spans},
+                "At fp32.",
+            ),
+            Verdict(
+                "loss",
+                used is not None and used.holds,
+                True,
+                {"f1": used.exported_f1, "network_f1": used.f1} if used else {"exported": 0},
+                f"At {recipe.onnx}.",
+            ),
+        ],
+        counts={"card": card_digest(work), "bytes": card.size_bytes},
+        metadata={"precisions": dg.MetadataValue.md(_parities_md(parities))},
+    )
+
+
+def _parities_md(parities: Sequence[Parity]) -> str:
+    lines = ["| Precision | Other spans | F1 | Change |", "| :-- | --: | --: | --: |"]
+    for parity in parities:
+        differing = f"{parity.differing_spans:,} of {parity.spans:,}"
+        change = parity.exported_f1 - parity.f1
+        lines.append(f"| {parity.precision} | {differing} | {parity.exported_f1:.4f} | {change:+.4f} |")
+    return "\n".join(lines)

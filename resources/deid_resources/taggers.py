@@ -1,0 +1,188 @@
+"""Detectors of an installation: installed plugins, and one for each recipe, whose model the graph trains."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError, ProvenanceError
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.plugins import Plugin, available
+from deid_assets.store.files import ALL, CorpusFiles
+from deid_assets.training import CARD, Recipe, load_recipe, read_card
+from deid_assets.training.corpora import GOLD
+from deid_assets.training.export import ONNX
+
+FILES = pa.schema(
+    [pa.field("path", pa.string(), nullable=False), pa.field("content", pa.large_binary(), nullable=False)]
+)
+"""A model folder as a table, so that it has a receipt as everything else."""
+
+
+def recipes_of(settings: Settings) -> dict[str, Recipe]:
+    """Return the recipes that an installation trains, by name.
+
+    Raises:
+        ConfigError: One is wrong, or does not exist.
+    """
+    return {recipe.name: recipe for recipe in map(load_recipe, settings.recipes)}
+
+
+def known_detectors(settings: Settings, *, plugins: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
+    """Return what can detect: plugins by their name, and the tagger of each recipe by the recipe's.
+
+    A plugin that needs a model and has none has a ``fault``, and so has a recipe whose plugin is not installed.
+    """
+    plugins = available() if plugins is None else plugins
+    recipes = recipes_of(settings)
+    found = {name: _configured(settings, plugin) for name, plugin in plugins.items() if name not in recipes}
+    for recipe in recipes.values():
+        found[recipe.name] = _tagger(recipe, plugins)
+    return found
+
+
+def _configured(settings: Settings, plugin: Plugin) -> Plugin:
+    if not plugin.needs_model or plugin.fault or settings.detectors.get(plugin.name, {}).get("model"):
+        return plugin
+    return replace(plugin, fault=f"it needs a model; set model under [detectors.{plugin.name}], or add a recipe")
+
+
+def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
+    trainer = plugins.get(recipe.plugin)
+    if trainer is None:
+        missing = f"its plugin {recipe.plugin} is not installed"
+        return Plugin(recipe.name, f"deid-{recipe.plugin}", "0", recipe.description, (), "", missing)
+    runner = plugins.get(ONNX) if trainer.exports_onnx else trainer
+    if runner is None:
+        return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {ONNX} is not installed")
+    # A tagger that asks another detector gives something else when that one changes.
+    asked = plugins.get(str(recipe.settings.get("opinion", "")))
+    made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
+    digest = hashlib.sha256(made_of.encode()).hexdigest()
+    return replace(runner, name=recipe.name, digest=digest, summary=recipe.description or trainer.summary)
+
+
+def model_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
+    """Return the asset whose model folder a recipe's detector runs: the export where there is one."""
+    trainer = plugins.get(recipe.plugin)
+    return f"{ONNX if trainer and trainer.exports_onnx else 'tagger'}/{recipe.name}"
+
+
+class TaggerModels:
+    """The trained models of an installation, taken out of the store when they are needed.
+
+    Args:
+        settings: Names the recipes.
+        files: Where the models are stored.
+    """
+
+    def __init__(self, settings: Settings, files: CorpusFiles) -> None:
+        self._settings = settings
+        self._files = files
+        self._whole: set[Path] = set()
+        self.recipes = recipes_of(settings)
+
+    def locate(self, name: str) -> tuple[str, dict[str, Any]]:
+        """Return the plugin and the keyword options that give a detector.
+
+        Raises:
+            ProvenanceError: It is a recipe's, and its model was not trained yet, or was altered.
+        """
+        options = dict(self._settings.detectors.get(name, {}))
+        recipe = self.recipes.get(name)
+        if recipe is None:
+            return name, options
+        asset = model_asset(recipe, available())
+        if asset.startswith(ONNX):
+            return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset)), "name": name}
+        return recipe.plugin, {**options, "model": str(self.unpacked(asset)), "name": name}
+
+    def untrained(self) -> list[str]:
+        """Return the models that the line-up needs and that were never trained."""
+        plugins = available()
+        assets = [
+            model_asset(recipe, plugins) for name, recipe in self.recipes.items() if name in self._settings.line_up
+        ]
+        return [asset for asset in assets if self._files.find(asset, ALL) is None]
+
+    def unpacked(self, asset: str) -> Path:
+        """Return the folder of a stored model, written out again if it is not there whole.
+
+        Raises:
+            ProvenanceError: It was not trained yet, or was altered.
+        """
+        receipt = self._files.find(asset, ALL)
+        if receipt is None:
+            raise ProvenanceError(f"{asset}: never trained; run the job train_taggers")
+        folder = self._settings.home / "models" / asset / receipt.digest[:16]
+        if folder in self._whole:
+            return folder
+        if not _is_whole(folder, str(receipt.counts["card"])):
+            shutil.rmtree(folder, ignore_errors=True)
+            unpack(self._files.read(asset, ALL, "files"), folder)
+            _sweep(folder)
+        self._whole.add(folder)
+        return folder
+
+
+def pack(folder: Path) -> pa.Table:
+    """Return a model folder as a table."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    columns = [[path.relative_to(folder).as_posix() for path in paths], [path.read_bytes() for path in paths]]
+    return pa.table([pa.array(columns[0], pa.string()), pa.array(columns[1], pa.large_binary())], schema=FILES)
+
+
+def unpack(table: pa.Table, folder: Path) -> None:
+    """Write a model folder, whole or not at all; a process that does the same at once does no harm."""
+    part = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    part.mkdir(parents=True, mode=0o700)
+    for row in table.to_pylist():
+        target = part / row["path"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(row["content"])
+    try:
+        part.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(part)
+
+
+def card_digest(folder: Path) -> str:
+    """Return the SHA-256 of a model's card, which names the digests of its other files."""
+    return hashlib.sha256((folder / CARD).read_bytes()).hexdigest()
+
+
+def _is_whole(folder: Path, wanted: str) -> bool:
+    try:
+        read_card(folder, verify=True)
+        return card_digest(folder) == wanted
+    except (InputError, OSError):
+        return False
+
+
+def _sweep(kept: Path) -> None:
+    """Delete the models that this one replaced."""
+    for folder in kept.parent.iterdir():
+        if folder != kept and not folder.name.startswith("."):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_learnt_from(note: Note, settings: Settings, key: Key, recipes: Sequence[Recipe]) -> bool:
+    """Whether taggers learn from a note's gold, so that it is in no score.
+
+    Who is learnt from depends on the secret and the patient alone: it stays as notes arrive, and all notes of a
+    patient fall on one side.
+    """
+    if not any(GOLD in recipe.corpora for recipe in recipes):
+        return False
+    owner = f"patient:{note.patient_id}" if note.patient_id is not None else f"text:{note.digest}"
+    rank = int.from_bytes(key.derive("training", owner)[:8]) / 2**64
+    return rank < settings.training_share
