@@ -11,6 +11,7 @@ digests of the whole corpus, ``merged`` from those of its batches.
 from __future__ import annotations
 
 import hashlib
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable
@@ -44,6 +45,7 @@ IDENTIFIERS = frozenset(
 """Categories whose values are looked for among all others', whatever the category: an account may be a record."""
 
 
+_SEPARATORS = re.compile("[^0-9A-Za-z]+")
 _OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
 
 
@@ -98,17 +100,14 @@ class Originals(Container[str]):
 
 def normal(value: str) -> str:
     """Return the value for comparison: its letters and digits, folded, without separators."""
+    if value.isascii():
+        return _SEPARATORS.sub("", value).lower()
     return "".join(char for char in fold(value) if char.isalnum())
 
 
 def is_taken(value: str, context: Context) -> bool:
     """Whether a value is one of the note's own identifiers, or of the originals that the context has."""
-    own = context.numbers
-    if _OWN not in own and context.spans is not None:
-        text = context.note.text
-        own |= {(_OWN, normal(text[span.start : span.end])): 1 for span in context.spans if span.label in IDENTIFIERS}
-        own[_OWN] = 1
-    return (_OWN, normal(value)) in own or value in context.originals
+    return (_OWN, normal(value)) in _with_own(context) or value in context.originals
 
 
 def first_free(draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0) -> str | None:
@@ -120,9 +119,24 @@ def first_free(draw: Callable[[int], str | None], original: str, context: Contex
         context: Of the note.
         attempt: Where to begin.
     """
-    own = normal(original)
+    own, taken = normal(original), _with_own(context)
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = draw(number)
-        if drawn is not None and normal(drawn) != own and not is_taken(drawn, context):
+        if drawn is None:
+            continue
+        value = normal(drawn)
+        if value != own and (_OWN, value) not in taken and drawn not in context.originals:
             return drawn
     return None
+
+
+def _with_own(context: Context) -> dict[object, int]:
+    """Return the context's numbers, with the note's own identifiers among them."""
+    numbers = context.numbers
+    if _OWN not in numbers and context.spans is not None:
+        text = context.note.text
+        for span in context.spans:
+            if span.label in IDENTIFIERS:
+                numbers[(_OWN, normal(text[span.start : span.end]))] = 1
+        numbers[_OWN] = 1
+    return numbers

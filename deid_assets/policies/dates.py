@@ -61,12 +61,16 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
         return None
     part = found.part
     weekday = 0 if part.weekday is None else (part.weekday + days) % 7
-    if found.ordinal and (keep_season or not part.is_holiday):
+    ordinal = found.ordinal + days
+    if found.ordinal and not found.unit and _FIRST_ORDINAL <= ordinal <= _LAST_ORDINAL:  # nearly every date
+        day = date.fromordinal(ordinal)
+        core = write(part.form, (0, day.day, day.month, day.year, weekday, 0, 0))
+    elif found.ordinal and (keep_season or not part.is_holiday):
         after = _moved_ordinal(found.ordinal, days, found.unit)
         core = "" if after is None else write(part.form, _all_values(after, weekday))
     elif found.year_day >= 0:
-        month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
-        core = write(part.form, (0, day, month, 0, weekday, 0, 0))
+        month, month_day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
+        core = write(part.form, (0, month_day, month, 0, weekday, 0, 0))
     else:
         core = _moved(found, days, keep_season=keep_season)
     place = found.place

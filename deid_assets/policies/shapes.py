@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
@@ -25,11 +24,8 @@ _LABEL_WORDS = re.compile(
     r"|henkil\u00f6tunnus|steuer-id|rpps|vin|id|no)\b[\s:#.\u00ba]*)+(?=\S*[0-9])",
     re.IGNORECASE,
 )
+_SIGN, _NO_BLANK = re.compile(r"[^\W_]"), re.compile(r"\S")
 _SSN = re.compile(r"[0-9]{3}([- ]?)[0-9]{2}\1[0-9]{4}")
-
-
-def _is_separator(char: str) -> bool:
-    return not char.isalnum()
 
 
 def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
@@ -82,7 +78,7 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
         signs = "".join(text.split()).upper()
         if HETU.pattern.fullmatch(signs) and HETU.is_valid(signs):
             drawn = HETU.redraw(signs, Draw(context, "id hetu", signs, attempt=attempt), patient_days(context))
-            return None if drawn is None else _filled(text, drawn, are_kept=str.isspace)
+            return None if drawn is None else _filled(text, drawn, sign=_NO_BLANK)
     scheme = scheme_of(value, label, lang)
     if scheme is None:
         return reshape(text, context, label, attempt)
@@ -96,10 +92,13 @@ def _like(model: str, char: str) -> str:
     return char.lower() if model.islower() else char
 
 
-def _filled(text: str, signs: str, *, are_kept: Callable[[str], bool] = _is_separator) -> str:
+def _filled(text: str, signs: str, *, sign: re.Pattern[str] = _SIGN) -> str:
     """Return the text with its letters and digits replaced one by one, in the case they had."""
     row = iter(signs)
-    return "".join(char if are_kept(char) else _like(char, next(row)) for char in text)
+    drawn = sign.sub(lambda _: next(row), text)
+    if text.isupper() or not any(map(str.islower, text)):
+        return drawn
+    return "".join(_like(old, new) for old, new in zip(text, drawn, strict=True))
 
 
 def _ssn(text: str, context: Context, attempt: int) -> str:

@@ -48,7 +48,8 @@ class Shift:
         lang = context.note.lang
         if self.oldest_year is not None and self._is_too_old(text, lang):
             return fall_back(text, span, context)
-        found = moved(text, lang, days=self.offset_days(context), keep_season=self.keep_season)
+        days = context.numbers.get(id(self)) or self.offset_days(context)
+        found = moved(text, lang, days=days, keep_season=self.keep_season)
         if found is None or found.casefold() == text.casefold():
             return fall_back(text, span, context)
         return found
