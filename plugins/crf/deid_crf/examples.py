@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,52 +24,59 @@ class Example:
         view: The note.
         tags: One per token.
         keys: Of each channel, one per token.
+        owner: Whose note it is.
     """
 
     view: View
     tags: Sequence[str]
     keys: Sequence[Keys] = field(default=(), repr=False)
+    owner: str = field(default="", repr=False)
 
 
-def examples(views: Sequence[View], tags: Sequence[Sequence[str]], *, min_notes: int) -> tuple[list[Example], Tally]:
+def examples(
+    views: Sequence[View], tags: Sequence[Sequence[str]], owners: Sequence[str], *, min_patients: int
+) -> tuple[list[Example], Tally]:
     """Return the notes with the keys of their tokens, and the tally of their words.
 
     Args:
         views: The notes.
         tags: Of each note's tokens.
-        min_notes: Words of fewer notes are not seen.
+        owners: Whose note each is.
+        min_patients: Words of fewer patients are not seen.
     """
-    own = [tally(view.lows, [tag[2:] or OUTSIDE for tag in of_note]) for view, of_note in zip(views, tags, strict=True)]
-    counted = total(own)
+    words: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, list[str]] = defaultdict(list)
+    for view, of_note, owner in zip(views, tags, owners, strict=True):
+        words[owner] += view.lows
+        labels[owner] += [tag[2:] or OUTSIDE for tag in of_note]
+    own = {owner: tally(words[owner], labels[owner]) for owner in words}
+    counted = total(own.values())
     found = []
-    for view, of_note, mine in zip(views, tags, own, strict=True):
-        statistics = keys(view.lows, counted, mine, min_notes=min_notes)
-        found.append(Example(view, of_note, keys_of(view, statistics)))
+    for view, of_note, owner in zip(views, tags, owners, strict=True):
+        statistics = keys(view.lows, counted, own[owner], min_patients=min_patients)
+        found.append(Example(view, of_note, keys_of(view, statistics), owner))
     return found, counted
 
 
 class Attributes:
-    """The attributes that are in enough notes, numbered.
+    """The attributes that enough patients have, numbered.
 
     Args:
         notes: Training notes.
         channels: What is looked at.
-        min_notes: Attributes of fewer notes are left out: they hold what is one patient's own, and generalise little.
+        min_patients: Attributes of fewer are left out: they hold what is one patient's own, and generalise little.
     """
 
-    def __init__(self, notes: Sequence[Example], channels: Sequence[Channel], *, min_notes: int) -> None:
+    def __init__(self, notes: Sequence[Example], channels: Sequence[Channel], *, min_patients: int) -> None:
         self._channels = channels
         named: list[dict[Hashable, list[list[str]]]] = [{} for _ in channels]
         counted: Counter[str] = Counter()
+        by_owner: dict[str, list[Example]] = defaultdict(list)
         for note in notes:
-            seen: set[str] = set()
-            for channel, of_channel, known in zip(channels, note.keys, named, strict=True):
-                for key in {*of_channel, channel.edge}:
-                    if key not in known:
-                        known[key] = [channel.named(key, offset) for offset in channel.offsets]
-                    seen.update(*known[key])
-            counted.update(seen)
-        kept = sorted(name for name, notes_ in counted.items() if notes_ >= min_notes)
+            by_owner[note.owner].append(note)
+        for of_owner in by_owner.values():
+            counted.update(_said(of_owner, channels, named))
+        kept = sorted(name for name, patients in counted.items() if patients >= min_patients)
         self.numbers: Mapping[str, int] = {name: number for number, name in enumerate(kept)}
         digits = {name: b"%d" % number for name, number in self.numbers.items()}
         self._items = [
@@ -89,6 +96,20 @@ class Attributes:
                 for item, at in zip(found, around[reach + offset :], strict=False):
                     item.extend(at[number])
         return found
+
+
+def _said(
+    notes: Sequence[Example], channels: Sequence[Channel], named: Sequence[dict[Hashable, list[list[str]]]]
+) -> set[str]:
+    """Return all attributes of a patient's notes; what is new of their keys is put into ``named``, by channel."""
+    said: set[str] = set()
+    for note in notes:
+        for channel, of_channel, known in zip(channels, note.keys, named, strict=True):
+            for key in {*of_channel, channel.edge}:
+                if key not in known:
+                    known[key] = [channel.named(key, offset) for offset in channel.offsets]
+                said.update(*known[key])
+    return said
 
 
 def sequences(note: Example, *, grouping: int, longest: int, keep_empty: float, draw: random.Random) -> Iterator[range]:

@@ -19,7 +19,8 @@ class Settings:
         c1: Weight of the L1 norm, 0 or more; the greater, the smaller the model.
         c2: Weight of the squared L2 norm, 0 or more.
         max_iterations: Of L-BFGS (with c1, of OWL-QN; Andrew and Gao 2007).
-        min_notes: Attributes, and words of the statistics, of fewer training notes are left out of the model.
+        min_patients: What fewer patients' notes have is left out of the model; a note that names no patient
+            counts as one.
         window: Words to either side of a token that count, 0 to 8.
         keep_empty: Share of the sentences used in training among those without a span and without an opinion.
         opinion: Detector whose opinion is asked in training and in use, or empty.
@@ -30,10 +31,10 @@ class Settings:
 
     c1: float = 0.05
     c2: float = 0.05
-    max_iterations: int = 60
-    min_notes: int = 2
+    max_iterations: int = 50
+    min_patients: int = 2
     window: int = 3
-    keep_empty: float = 1.0
+    keep_empty: float = 0.25
     opinion: str = "rules"
     opinion_dropout: float = 0.0
     gazetteers: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "c1": (0.0, math.inf),
     "c2": (0.0, math.inf),
     "max_iterations": (1, 10_000),
-    "min_notes": (1, 1_000),
+    "min_patients": (1, 1_000),
     "window": (0, 8),
     "keep_empty": (0.0, 1.0),
     "opinion_dropout": (0.0, 1.0),

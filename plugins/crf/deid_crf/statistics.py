@@ -1,4 +1,4 @@
-"""How often each word stood inside each label in training, without the note that is being described."""
+"""How often each word stood inside each label in training, without the patient that is being described."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 Tally = Mapping[str, Mapping[str, int]]
-"""Word in normal form to label, or ``O``, to number of tokens; under ``NOTES`` the number of notes."""
-NOTES = "#"
+"""Word in normal form to label, or ``O``, to number of tokens; under ``PATIENTS`` the number of patients."""
+PATIENTS = "#"
 UNSEEN = ("?",)
 REMEMBERED = 60_000
 _SHARES = (0.02, 0.2, 0.5, 0.8, 0.98)
@@ -16,17 +16,17 @@ _SIZES = (2, 5, 20, 100)
 
 
 def tally(words: Iterable[str], labels: Iterable[str]) -> dict[str, Counter[str]]:
-    """Count the labels of each word of one note."""
+    """Count the labels of each word of one patient."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for word, label in zip(words, labels, strict=True):
         counted[word][label] += 1
     for labels_of_word in counted.values():
-        labels_of_word[NOTES] = 1
+        labels_of_word[PATIENTS] = 1
     return counted
 
 
 def total(tallies: Iterable[Tally]) -> dict[str, Counter[str]]:
-    """Add up the tallies of notes."""
+    """Add up the tallies of patients."""
     summed: dict[str, Counter[str]] = defaultdict(Counter)
     for one in tallies:
         for word, labels in one.items():
@@ -34,27 +34,27 @@ def total(tallies: Iterable[Tally]) -> dict[str, Counter[str]]:
     return summed
 
 
-def known(counted: Tally, *, min_notes: int) -> dict[str, dict[str, int]]:
-    """Return the words of at least ``min_notes`` notes: what a model may keep."""
-    return {word: dict(labels) for word, labels in counted.items() if labels[NOTES] >= min_notes}
+def known(counted: Tally, *, min_patients: int) -> dict[str, dict[str, int]]:
+    """Return the words of at least ``min_patients`` patients: what a model may keep."""
+    return {word: dict(labels) for word, labels in counted.items() if labels[PATIENTS] >= min_patients}
 
 
-def keys(words: Iterable[str], counted: Tally, own: Tally, *, min_notes: int) -> list[tuple[str, ...]]:
-    """Return ``described`` for the words of a training note, whose own tokens do not count.
+def keys(words: Iterable[str], counted: Tally, own: Tally, *, min_patients: int) -> list[tuple[str, ...]]:
+    """Return ``described`` for the words of a training note; those of its own patient do not count.
 
-    So in training a word looks as new as it would in a new note.
+    So in training a word looks as new as it would in a note of a new patient.
 
     Args:
         words: In normal form.
-        counted: Of all training notes.
-        own: Of the note that the words come from.
-        min_notes: Words of fewer other notes are unseen.
+        counted: Of all patients.
+        own: Of the patient whose words they are.
+        min_patients: Words of fewer other patients are unseen.
     """
     described_: dict[str, tuple[str, ...]] = {}
     for word in own:
         others = Counter(counted[word])
         others.subtract(own[word])
-        described_[word] = described(others) if others[NOTES] >= min_notes else UNSEEN
+        described_[word] = described(others) if others[PATIENTS] >= min_patients else UNSEEN
     return [described_[word] for word in words]
 
 
@@ -62,10 +62,10 @@ def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
     """Return what is known of a word: ``LABEL:share`` and ``LABEL:share:size``, in steps."""
     if not labels:
         return UNSEEN
-    size = sum(count for label, count in labels.items() if label != NOTES)
+    size = sum(count for label, count in labels.items() if label != PATIENTS)
     step = bisect_right(_SIZES, size)
     said = []
-    for label in sorted(label for label, count in labels.items() if count and label != NOTES):
+    for label in sorted(label for label, count in labels.items() if count and label != PATIENTS):
         share = f"{label}:{bisect_right(_SHARES, labels[label] / size)}"
         said += [share, f"{share}:{step}"]
     return tuple(said)
@@ -75,7 +75,7 @@ class Memory(dict[str, tuple[str, ...]]):
     """What is known of each word, worked out when it is first asked for.
 
     Args:
-        counted: Of the training notes, as ``known``.
+        counted: As ``known``.
     """
 
     def __init__(self, counted: Tally) -> None:

@@ -73,8 +73,9 @@ class CrfTrainer:
         if seen <= {OUTSIDE}:
             raise TrainingError(f"none of {len(documents)} training notes has a span on a word; give annotated notes")
         tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
-        notes, counted = examples(views, tagged, min_notes=settings.min_notes)
-        attributes = Attributes(notes, channels(settings.window), min_notes=settings.min_notes)
+        owners = [document.note.patient_id or document.note.note_id for document in documents]
+        notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
+        attributes = Attributes(notes, channels(settings.window), min_patients=settings.min_patients)
         weights = _trained(task, settings, notes, attributes, tags=tags, file=out / UNFINISHED, report=report)
         model = Model(
             version=VERSION,
@@ -86,7 +87,7 @@ class CrfTrainer:
             window=settings.window,
             opinion=settings.opinion,
             weights=weights,
-            statistics=known(counted, min_notes=settings.min_notes),
+            statistics=known(counted, min_patients=settings.min_patients),
             lists=lists,
         )
         write_model(out, model)

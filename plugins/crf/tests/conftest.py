@@ -23,7 +23,14 @@ LETTERS = (
     "Patient: <NAME>Tess Birch</NAME>\nDate: <DATE>30 June 2022</DATE>\nCough and fever since May.\n",
     "Lives in <CITY>Astley</CITY>, seen by Dr <NAME>Nia Holt</NAME> on <DATE>2 July 2017</DATE>.\n",
 )
-SETTINGS: Mapping[str, Any] = {"opinion": "", "min_notes": 1, "c1": 0.0, "c2": 0.01, "max_iterations": 200}
+SETTINGS: Mapping[str, Any] = {
+    "opinion": "",
+    "min_patients": 1,
+    "c1": 0.0,
+    "c2": 0.01,
+    "max_iterations": 200,
+    "keep_empty": 1.0,
+}
 
 
 def documents(texts: Sequence[str] = LETTERS) -> list[Document]:

@@ -133,8 +133,8 @@ def test_all_phases_are_learnt(toy: SimpleNamespace, tmp_path: Path) -> None:
     assert (tmp_path / "apart" / FILES[3]).read_bytes() == (tmp_path / "together" / FILES[3]).read_bytes()
 
 
-def test_a_model_keeps_no_word_of_a_single_note(toy: SimpleNamespace, tmp_path: Path) -> None:
-    toy.trained(tmp_path, toy.task(settings={**toy.settings, "min_notes": 2}))
+def test_a_model_keeps_no_word_of_a_single_patient(toy: SimpleNamespace, tmp_path: Path) -> None:
+    toy.trained(tmp_path, toy.task(settings={**toy.settings, "min_patients": 2}))
 
     kept = "".join((tmp_path / name).read_text() for name in FILES[:3]).lower()
     for name in ("moss", "finch", "larkham", "thorne", "norwell"):

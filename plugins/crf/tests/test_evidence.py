@@ -98,16 +98,16 @@ def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
     notes = [tally(["moss", "ward"], ["NAME", "O"]), tally(["moss"], ["CITY"]), tally(["ward"], ["O"])]
     counted = total(notes)
 
-    assert keys(["moss", "ward"], counted, notes[0], min_notes=1) == [
+    assert keys(["moss", "ward"], counted, notes[0], min_patients=1) == [
         described({"CITY": 1}),
         described({"O": 1}),
     ]
-    assert keys(["moss"], counted, notes[0], min_notes=2) == [UNSEEN]
+    assert keys(["moss"], counted, notes[0], min_patients=2) == [UNSEEN]
 
 
 def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
     counted = total([tally(["moss", "ward"], ["NAME", "O"]), tally(["ward"], ["O"])])
-    memory = Memory(known(counted, min_notes=2))
+    memory = Memory(known(counted, min_patients=2))
 
     assert memory["moss"] == memory["never"] == UNSEEN
     assert memory["ward"] == ("O:5", "O:5:1")
@@ -146,20 +146,28 @@ def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
     assert [number for part in parts for number in part] == list(range(25))
 
 
-def test_attributes_of_too_few_notes_are_left_out() -> None:
+def test_attributes_of_too_few_patients_are_left_out() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
-    found, _ = examples(views, [["O"] * len(view.words) for view in views], min_notes=2)
-    numbers = Attributes(found, channels(1), min_notes=2).numbers
+    found, _ = examples(views, [["O"] * len(view.words) for view in views], "abc", min_patients=2)
+    numbers = Attributes(found, channels(1), min_patients=2).numbers
 
     assert "w0:wHolt" in numbers
     assert "w0:wMoss" not in numbers
     assert "w1:lmoss" not in numbers
 
 
+def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
+    views = [View.of("Seen by Moss"), View.of("Seen by Moss"), View.of("Seen by Holt")]
+    found, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
+
+    assert "w0:wMoss" not in Attributes(found, channels(1), min_patients=2).numbers
+    assert set(known(counted, min_patients=2)) == {"seen", "by"}
+
+
 def test_training_and_use_name_the_same_attributes() -> None:
     view = View.of("Patient: Ada Moss\nSeen on 3 May.")
-    found, _ = examples([view], [["O"] * len(view.words)], min_notes=1)
-    attributes_ = Attributes(found, channels(3), min_notes=1)
+    found, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
+    attributes_ = Attributes(found, channels(3), min_patients=1)
     by_digits = {b"%d" % number: name for name, number in attributes_.numbers.items()}
     in_training = [{by_digits[digits] for digits in item} for item in attributes_.items(found[0])]
 
