@@ -32,7 +32,8 @@ from deid_assets.privacy.leftovers import Case
 from deid_assets.reports.hips import hips_md, hips_png
 from deid_assets.synthesis import make_corpus
 
-SETS = ("synthetic-en", "meddocan")
+SETS = {"synthetic-en": "harmonised", "meddocan": "meddocan"}
+"""Corpus and the profile that the rules look for."""
 POLICIES = ("tag", "placeholder", "hash", "surrogate", "research")
 SYNTHETIC_NOTES, SYNTHETIC_SEED = 800, 5
 KEY = Key(bytes(range(32)))
@@ -40,7 +41,7 @@ KEY = Key(bytes(range(32)))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--set", choices=SETS, action="append", help="all when not given")
+    parser.add_argument("--set", choices=[*SETS], action="append", help="all when not given")
     parser.add_argument("--policy", action="append", help=f"{', '.join(POLICIES)} when not given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for JSON and plots")
@@ -49,7 +50,7 @@ def main() -> None:
     policies = [load_policy(name) for name in options.policy or POLICIES]
     for name in options.set or SETS:
         started = time.perf_counter()
-        cases = list(_cases(_synthetic() if name == "synthetic-en" else _meddocan()))
+        cases = list(_cases(_synthetic() if name == "synthetic-en" else _meddocan(), profile=SETS[name]))
         findings = [each.to_json() for each in attack(cases, policies, key=KEY, setting=Setting(seed=options.seed))]
         gold = sum(len(case.gold) for case in cases)
         print(f"\n{name}: {len(cases):,} notes, {gold:,} gold spans, {time.perf_counter() - started:.0f} s\n")
@@ -73,9 +74,9 @@ def _meddocan() -> Iterable[tuple[Note, SpanSet]]:
             yield found.note, found.spans
 
 
-def _cases(pairs: Iterable[tuple[Note, SpanSet]]) -> Iterable[Case]:
+def _cases(pairs: Iterable[tuple[Note, SpanSet]], *, profile: str) -> Iterable[Case]:
     pairs = list(pairs)
-    outcomes = detect(load("rules"), [note for note, _ in pairs])
+    outcomes = detect(load("rules", options={"profile": profile}), [note for note, _ in pairs])
     for (note, gold), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, Failed):
             sys.exit(f"rules failed on note {note.note_id!r}")

@@ -71,7 +71,10 @@ class Finding:
     result: Yield
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures under plain names; intervals are [value, lower, upper] at 95 %."""
+        """Return the figures under plain names; intervals are [value, lower, upper] at 95 %.
+
+        ``by_category`` has leftovers, and those of them among the first as many as there are leftovers.
+        """
         return {
             "policy": self.policy,
             "recall": self.recall,
@@ -81,6 +84,7 @@ class Finding:
             "base_rate": self.result.base_rate,
             "auc": _listed(self.result.auc),
             "precision": _listed(self.result.precision),
+            "by_category": {label: list(counts) for label, counts in self.result.by_group.items()},
             "found_at": {str(length): found for length, found in self.result.found_at.items()},
         }
 
@@ -161,7 +165,8 @@ def _finding(  # noqa: PLR0917 - called from two places, with the same names
 ) -> Finding:
     note_of = [number for number, note in enumerate(released) for _ in note.candidates]
     gold = sum(span.label not in policy.may_leave for case in attacked for span in case.gold)
-    result = judge(scores, _truth(released), note_of, at=FOUND_AT, seed=setting.seed)
+    groups = [each.label.value for note in released for each in note.candidates]
+    result = judge(scores, _truth(released), note_of, at=FOUND_AT, seed=setting.seed, groups=groups)
     return Finding(policy.name, recall, gold, result)
 
 

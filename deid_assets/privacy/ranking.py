@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class Yield:
         auc: Chance that a leftover ranks above a replacement; 0.5 is a coin.
         precision: Share of leftovers among the first as many as there are leftovers; equals their recall there.
         found_at: For each k, leftovers among the first k.
+        by_group: For each group, its leftovers, and those of them among the first as many as there are leftovers.
     """
 
     candidates: int
@@ -31,6 +33,7 @@ class Yield:
     auc: Interval | None
     precision: Interval | None
     found_at: dict[int, int]
+    by_group: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def base_rate(self) -> float | None:
@@ -39,7 +42,13 @@ class Yield:
 
 
 def judge(
-    scores: NDArray[np.float64], is_leftover: Sequence[bool], note_of: Sequence[int], *, at: Sequence[int], seed: int
+    scores: NDArray[np.float64],
+    is_leftover: Sequence[bool],
+    note_of: Sequence[int],
+    *,
+    at: Sequence[int],
+    seed: int,
+    groups: Sequence[str] = (),
 ) -> Yield:
     """Return the yield of a ranking.
 
@@ -51,6 +60,7 @@ def judge(
         note_of: Number of each candidate's note, from 0.
         at: Lengths of the list that the attacker looks at.
         seed: Of lots and bootstrap.
+        groups: A group for each candidate, such as its category.
     """
     truth = np.asarray(is_leftover, dtype=bool)
     notes = np.asarray(note_of, dtype=np.int64)
@@ -59,16 +69,24 @@ def judge(
     truth, notes = truth[order], notes[order]
     found_at = {length: int(truth[:length].sum()) for length in at if length <= len(truth)}
     leftovers = int(truth.sum())
+    by_group = _by_group(truth, [groups[place] for place in order] if groups else [])
     if not 0 < leftovers < len(truth):
         sure = 1.0 if leftovers else None
-        return Yield(len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at)
+        return Yield(len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at, by_group)
     values = np.array(
         [_measured(truth, np.ones(len(truth)))]
         + [_measured(truth, weights) for weights in _resampled(notes, generator)]
     )
     bounds = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     auc, precision = ((float(values[0, at]), float(bounds[0, at]), float(bounds[1, at])) for at in (0, 1))
-    return Yield(len(truth), leftovers, auc, precision, found_at)
+    return Yield(len(truth), leftovers, auc, precision, found_at, by_group)
+
+
+def _by_group(truth: NDArray[np.bool_], groups: Sequence[str]) -> dict[str, tuple[int, int]]:
+    real = [(group, place) for place, group in enumerate(groups) if truth[place]]
+    everything = Counter(group for group, _ in real)
+    picked = Counter(group for group, place in real if place < len(real))
+    return {group: (count, picked[group]) for group, count in sorted(everything.items())}
 
 
 def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.float64]]:

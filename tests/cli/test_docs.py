@@ -119,10 +119,25 @@ def test_the_examples_of_the_vault_run(tmp_path):
     page = DOCS / "vault.md"
     done = run("\n".join(blocks(page)), tmp_path)
 
-    originals = {line for line in (tmp_path / "originals.jsonl").read_text().splitlines()}
+    originals = (tmp_path / "originals.jsonl").read_text().splitlines()
     assert len(originals) == 40
     assert "whole: " in done.stderr
     assert (tmp_path / "filled.jsonl").exists()
+
+
+def test_the_examples_of_the_release_diff_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "release-diff.md")), tmp_path)
+
+    assert "is new" in done.stdout
+    assert (tmp_path / "what-changed" / "diff.html").exists()
+
+
+@pytest.mark.slow
+def test_the_examples_of_hiding_in_plain_sight_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "hips.md")), tmp_path)
+
+    assert "detected" in done.stdout
+    assert (tmp_path / "audit" / "hips.png").exists()
 
 
 @pytest.mark.slow

@@ -186,3 +186,10 @@ def test_features_do_not_depend_on_what_is_true():
     )
 
     assert all(map(np.array_equal, featurize(notes), featurize([lying])))
+
+
+def test_what_is_picked_is_counted_by_category():
+    cases = [case(number, found=3) for number in range(120)]  # the last name of each is missed
+    finding = attack(cases, [TAG], key=KEY, setting=Setting(()))[0].to_json()
+
+    assert finding["by_category"] == {"NAME": [finding["leftovers"]] * 2}
