@@ -245,12 +245,12 @@ def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def identity(task: Task, wanted: Settings, version: str) -> str:
-    """Return a digest of all that makes the model."""
+    """Return a digest of all that makes the model; how many epochs it takes may change when a run is gone on with."""
     notes = [
         [(document.note.digest, labelled(document.spans, native=task.native)) for document in documents]
         for documents in (*task.phases, task.dev)
     ]
     raw = [note.digest for note in task.raw]
-    settings = wanted.model_dump(mode="json", exclude={"threads", "cache_mb"})
+    settings = wanted.model_dump(mode="json", exclude={"threads", "cache_mb", "max_epochs"})
     known = [version, notes, raw, settings, task.labels, task.native, task.scheme, task.grouping, task.seed]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()

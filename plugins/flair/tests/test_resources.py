@@ -202,8 +202,35 @@ def test_a_pretrained_language_model_can_be_stacked(task, train, flairs_file, tm
     assert FlairDetector(model=tmp_path / "m").labels
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_language_model_goes_on_from_its_last_epoch(tmp_path, optimizer) -> None:
+    from deid_flair import language_models
+    from deid_flair.quiet import quiet
+    from deid_flair.settings import CharacterModel
+
+    wanted = CharacterModel(train=True, hidden=6, epochs=3, batch_size=2, sequence_length=9, optimizer=optimizer,
+                            learning_rate=0.02, dropout=0.3)  # fmt: skip
+    lines = [f"Dr Ana Berg walks on day {day} .\n" for day in range(60)]
+
+    def run(name: str):
+        return language_models.train(lines, wanted, backward=True, seed=1, state=tmp_path / name)
+
+    with quiet():
+        whole = list(run("whole"))
+        cut = run("cut")
+        begun = [next(cut), next(cut)]
+        cut.close()
+        rest = list(run("cut"))
+
+    assert [*begun, *rest] == whole
+    assert len(rest) == 1
+    assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 @pytest.mark.parametrize("fine_tune", [False, True])
-def test_a_language_model_changes_with_the_tagger_only_where_asked(task, train, flairs_file, tmp_path, fine_tune) -> None:
+def test_a_language_model_changes_with_the_tagger_only_where_asked(
+    task, train, flairs_file, tmp_path, fine_tune
+) -> None:
     from safetensors.torch import load_file
 
     embeddings = [{"kind": "flair", "model": str(flairs_file[1]), "fine_tune": fine_tune}]
