@@ -94,7 +94,9 @@ def _loaded(kind: Any, settings: TransformersSettings, **options: Any) -> Any:
             )
     except Exception as error:
         remedy = (
-            "check the folder or name" if settings.allow_download else "give a folder, or set allow_download = true"
+            "check the folder or name, and HF_HUB_OFFLINE"
+            if settings.allow_download
+            else "give a folder, or set allow_download = true"
         )
         raise TrainingError(
             f"encoder {settings.encoder!r} does not load ({type(error).__name__}); {remedy}, "
@@ -123,13 +125,13 @@ def piece_settings(tokenizer: Any, *, positions: int, settings: TransformersSett
             f"the tokenizer of {settings.encoder!r} lacks [CLS], [SEP] or [PAD]; choose another encoder"
         )
     unknown = _first(tokenizer.unk_token_id, tokenizer.mask_token_id, pad)
-    is_new = settings.encoder == NEW
+    wants_lines = settings.encoder != NEW or settings.new.lines
     return PieceSettings(
         before=before,
         after=after,
         pad=pad,
         unknown=pad if unknown is None else unknown,
-        line=tokenizer.convert_tokens_to_ids(LINE) if is_new and settings.new.lines else None,
+        line=tokenizer.get_vocab().get(LINE) if wants_lines else None,
         window=window,
         overlap=overlap,
         word=max(1, min(64, window - overlap - _LEAST_OVERLAP_ROOM)),

@@ -106,6 +106,17 @@ def test_an_encoder_is_adapted_to_raw_notes_before(family: str, encoders: dict[s
     assert (folder / "tagger.json").exists()
 
 
+def test_a_model_of_this_plugin_is_an_encoder_too(model: Path, tmp_path: Path) -> None:
+    curve: list[Any] = []
+
+    folder = train(with_settings(task(), encoder=str(model), epochs=1), tmp_path, curve)
+
+    assert curve[0].loss < 1.0  # a new head on a new encoder begins at 1.6 and more
+    inputs = [json.loads((path / "tagger.json").read_text())["inputs"] for path in (model, folder)]
+    assert inputs[0] == inputs[1]
+    assert inputs[0]["line"] is not None
+
+
 def test_windows_of_an_encoder_are_no_longer_than_it_holds(encoders: dict[str, Path], tmp_path: Path) -> None:
     given = with_settings(task(), encoder=str(encoders["roberta"]), window=512)
 
