@@ -10,13 +10,14 @@ PyTorch with all inputs of a note padded to the longest, as is usual; the others
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import onnxruntime
+import torch
 from conditions import conditions
 from deid_onnx import OnnxDetector
 from deid_onnx.detector import PRECISIONS
@@ -88,8 +89,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # read when PyTorch is loaded, with the first model
-    print(conditions(str(options.seed)), f"threads {options.threads}", sep="; ")
+    libraries = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}"
+    print(conditions(str(options.seed)), libraries, f"threads {options.threads}", sep="; ")
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or Path(folder) / "model"
         if not options.model:
