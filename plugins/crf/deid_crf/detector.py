@@ -49,7 +49,7 @@ class CrfDetector:
     Args:
         model: Folder that the trainer of this plugin wrote.
         name: Source of the spans.
-        min_score: Spans less probable are not returned.
+        min_score: Spans less probable are not returned; as the model says when not given.
         labels: Categories to return; all of the model's when not given.
         threads: Taken by every tagger; this one uses one core whatever is given.
 
@@ -65,15 +65,15 @@ class CrfDetector:
         *,
         model: str | Path,
         name: str = "crf",
-        min_score: float = 0.0,
+        min_score: float | None = None,
         labels: Sequence[str] | None = None,
         threads: int | None = None,
     ) -> None:
         del threads
-        if not 0.0 <= min_score <= 1.0:
-            raise ConfigError(f"min_score is {min_score}; choose a number from 0 to 1")
         self._model = read_model(Path(model))
-        self.name, self._min_score = name, min_score
+        self.name, self._min_score = name, self._model.min_score if min_score is None else min_score
+        if not 0.0 <= self._min_score <= 1.0:
+            raise ConfigError(f"min_score is {self._min_score}; choose a number from 0 to 1")
         self.labels = _wanted(frozenset(self._model.labels.values()), labels)
         self._tagger = Tagger(self._model)
 

@@ -44,6 +44,7 @@ class Model:
         weights: Of attributes and transitions.
         statistics: Words in normal form, and the labels they had in training.
         lists: Compiled lists in the folder.
+        min_score: Spans less probable are not returned, where the detector is not told otherwise.
     """
 
     version: str
@@ -57,6 +58,7 @@ class Model:
     weights: Weights
     statistics: Tally = field(repr=False)
     lists: Sequence[Path] = ()
+    min_score: float = 0.0
 
 
 def write_model(folder: Path, model: Model) -> None:
@@ -83,6 +85,7 @@ def write_model(folder: Path, model: Model) -> None:
         "grouping": model.grouping,
         "window": model.window,
         "opinion": model.opinion,
+        "min_score": model.min_score,
         "lists": [path.name for path in model.lists],
     }
     _write_json(folder / ABOUT, about)
@@ -133,6 +136,7 @@ def _model(folder: Path, about: Mapping[str, Any]) -> Model:
         opinion=str(about["opinion"]),
         weights=_weights(folder, tags=len(about["tags"])),
         statistics=json.loads((folder / STATISTICS).read_text(encoding="utf-8")),
+        min_score=float(about["min_score"]),
         lists=tuple(folder / LISTS / Path(name).name for name in about["lists"]),
     )
 

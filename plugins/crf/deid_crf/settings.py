@@ -27,6 +27,7 @@ class Settings:
         opinion_dropout: Share of the opinion's spans that are hidden in training, so that the tagger also learns to
             find what the detector that is asked does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
+        min_score: Less probable spans are not returned, where the detector is not told otherwise.
     """
 
     c1: float = 0.05
@@ -38,6 +39,7 @@ class Settings:
     opinion: str = "rules"
     opinion_dropout: float = 0.0
     gazetteers: tuple[str, ...] = ()
+    min_score: float = 0.0
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
@@ -71,6 +73,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "window": (0, 8),
     "keep_empty": (0.0, 1.0),
     "opinion_dropout": (0.0, 1.0),
+    "min_score": (0.0, 1.0),
 }
 
 

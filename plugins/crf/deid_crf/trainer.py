@@ -89,6 +89,7 @@ class CrfTrainer:
             weights=weights,
             statistics=known(counted, min_patients=settings.min_patients),
             lists=lists,
+            min_score=settings.min_score,
         )
         write_model(out, model)
 

@@ -90,6 +90,18 @@ def test_scores_are_the_probabilities_of_spans(toy_model: Path) -> None:
     assert [span.score for span in kept] == [least]
 
 
+def test_a_model_says_from_which_score_on_spans_are_returned(toy: SimpleNamespace, tmp_path: Path) -> None:
+    toy.trained(tmp_path, toy.task(settings={**toy.settings, "min_score": 1.0}))
+    note, _ = marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
+
+    (sure,) = CrfDetector(model=tmp_path).detect([note])
+    (every,) = CrfDetector(model=tmp_path, min_score=0.0).detect([note])
+
+    assert len(sure) == 0 < len(every)
+    with pytest.raises(ConfigError, match=r"min_score is 1\.5; choose a number from 0 to 1"):
+        CrfDetector(model=tmp_path, min_score=1.5)
+
+
 def test_categories_can_be_restricted(toy: SimpleNamespace, toy_model: Path) -> None:
     detector = CrfDetector(model=toy_model, labels=["DATE"])
     found = list(detector.detect([document.note for document in toy.documents()]))
