@@ -8,6 +8,7 @@ from datetime import date
 from functools import lru_cache
 
 from deid_assets.policies.date_shapes import Candidate, Part, likely_candidates, other_candidates, shape_of
+from deid_assets.policies.date_writing import Form
 
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
@@ -77,8 +78,10 @@ class Reading:
         first: The date, or the first of a range.
         second: The second, or ``None``.
         place: Where they stand, and what stands between two.
-        part: The first date's part, at hand for the common case.
+        form: The first date's form.
+        weekday: The first date's weekday, or 0.
         ordinal: Proleptic ordinal of a single date with a year, of its middle if it is partial; 0 for all else.
+        is_plain: Whether it is a single full date that fills the text.
         unit: What a single date with a year is the middle of, "month", "season", "quarter" or "year"; else empty.
         year_day: Day of a common year, from 0, of a single date without a year, and -1 for all else.
     """
@@ -86,9 +89,11 @@ class Reading:
     first: Written
     second: Written | None
     place: Candidate
-    part: Part
+    form: Form
+    weekday: int = 0
     ordinal: int = 0
     year_day: int = -1
+    is_plain: bool = False
     unit: str = ""
 
 
@@ -118,24 +123,24 @@ def _read(text: str, candidates: Iterable[Candidate]) -> Reading | None:
             continue
         if candidate.second is None:
             if _is_date(first) or _is_part(first):
-                return _single(first, candidate)
+                return _single(first, candidate, len(text))
             continue
         second = _filled(candidate.second, text)
         for both in _completed(first, second, candidate.short) if second is not None else ():
-            return Reading(*both, candidate, candidate.first)
+            return Reading(*both, candidate, candidate.first.form)
     return None
 
 
-def _single(written: Written, place: Candidate) -> Reading:
-    part = place.first
+def _single(written: Written, place: Candidate, size: int) -> Reading:
+    found = Reading(written, None, place, place.first.form, place.first.weekday or 0)
     if written.year is not None:
-        unit = "" if written.day is not None else written.unit()
-        return Reading(written, None, place, part, ordinal=written.middle().toordinal(), unit=unit)
-    if written.month is None or written.day is None:
-        return Reading(written, None, place, part)
-    day = 28 if (written.month, written.day) == (2, 29) else written.day
-    year_day = date(_COMMON_YEAR, written.month, day).timetuple().tm_yday - 1
-    return Reading(written, None, place, part, year_day=year_day)
+        found.ordinal = written.middle().toordinal()
+        found.is_plain = written.day is not None and (place.start, place.end) == (0, size)
+        found.unit = "" if written.day is not None else written.unit()
+    elif written.month is not None and written.day is not None:
+        day = 28 if (written.month, written.day) == (2, 29) else written.day
+        found.year_day = date(_COMMON_YEAR, written.month, day).timetuple().tm_yday - 1
+    return found
 
 
 def full_year(digits: str) -> int:

@@ -59,28 +59,28 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
     found = reading(text, lang)
     if found is None:
         return None
-    part = found.part
-    weekday = 0 if part.weekday is None else (part.weekday + days) % 7
-    ordinal = found.ordinal + days
-    if found.ordinal and not found.unit and _FIRST_ORDINAL <= ordinal <= _LAST_ORDINAL:  # nearly every date
-        day = date.fromordinal(ordinal)
-        core = write(part.form, (0, day.day, day.month, day.year, weekday, 0, 0))
-    elif found.ordinal and (keep_season or not part.is_holiday):
-        after = _moved_ordinal(found.ordinal, days, found.unit)
-        core = "" if after is None else write(part.form, _all_values(after, weekday))
-    elif found.year_day >= 0:
-        month, month_day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
-        core = write(part.form, (0, month_day, month, 0, weekday, 0, 0))
-    else:
-        core = _moved(found, days, keep_season=keep_season)
+    if found.is_plain:  # nearly every date
+        try:
+            day = date.fromordinal(found.ordinal + days)
+        except (OverflowError, ValueError):  # where the calendar ends
+            return None
+        weekday = (found.weekday + days) % 7
+        return write(found.form, (0, day.day, day.month, day.year, weekday, 0, 0))
+    core = _moved(found, days, keep_season=keep_season)
     place = found.place
-    if core and (place.start or place.end < len(text)):
-        core = text[: place.start] + core + text[place.end :]
-    return core or None
+    return text[: place.start] + core + text[place.end :] if core else None
 
 
 def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
-    """Return a partial date or a range after the move, or nothing where it cannot be moved."""
+    """Return any other date or range after the move, or nothing where it cannot be moved."""
+    part = found.first.part
+    weekday = 0 if part.weekday is None else (part.weekday + days) % 7
+    if found.ordinal and (keep_season or not part.is_holiday):
+        after = _moved_ordinal(found.ordinal, days, found.unit)
+        return "" if after is None else write(part.form, _all_values(after, weekday))
+    if found.year_day >= 0 and days % _YEAR_DAYS:
+        month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
+        return write(part.form, (0, day, month, 0, weekday, 0, 0))
     first = _values(found.first, days, keep_season=keep_season)
     if first is None:
         return ""
@@ -149,6 +149,8 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
 
 
 def _moved_middle(written: Written, days: int) -> date | None:
+    if written.year is None and written.day is not None and days % _YEAR_DAYS == 0:
+        return None
     if written.year is None and (written.month, written.day) == (2, 29):
         written = replace(written, day=28)
     before = written.middle()

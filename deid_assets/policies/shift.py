@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from deid_assets.core.redact import Context
@@ -50,15 +51,13 @@ class Shift:
             return fall_back(text, span, context)
         days = context.numbers.get(id(self)) or self.offset_days(context)
         found = moved(text, lang, days=days, keep_season=self.keep_season)
-        if found is None or found.casefold() == text.casefold():
+        if found is None or found == text:
             return fall_back(text, span, context)
         return found
 
-    def offsets(self) -> list[int]:
+    def offsets(self) -> tuple[int, ...]:
         """The offsets in one direction that the settings allow, in days; empty where they allow none."""
-        step = 7 if self.whole_weeks else 1
-        allowed = range(-(-self.min_days // step) * step, self.max_days + 1, step)
-        return [days for days in allowed if not self.keep_season or _is_near_years(days)]
+        return _offsets(self.min_days, self.max_days, 7 if self.whole_weeks else 1, self.keep_season)
 
     def offset_days(self, context: Context) -> int:
         """Return the offset of the note's patient, in days."""
@@ -74,6 +73,12 @@ class Shift:
         dates = () if found is None else (found.first, found.second)
         oldest = self.oldest_year or 0
         return any(one is not None and one.year is not None and one.year < oldest for one in dates)
+
+
+@lru_cache(maxsize=64)
+def _offsets(least: int, most: int, step: int, near_years: bool) -> tuple[int, ...]:
+    allowed = range(-(-least // step) * step, most + 1, step)
+    return tuple(days for days in allowed if not near_years or _is_near_years(days))
 
 
 def _is_near_years(days: int) -> bool:

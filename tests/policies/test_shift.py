@@ -155,8 +155,8 @@ def test_the_weekday_is_right_after_the_move(lang, names, replacer):
 def test_seasons_stay_where_they_are_to():
     replacer = Shift(max_days=1500, keep_season=True)
 
-    assert replacer.offsets() == [364, 728, 1099, 1463]
-    assert replace(replacer, whole_weeks=False).offsets()[:7] == list(range(362, 369))
+    assert replacer.offsets() == (364, 728, 1099, 1463)
+    assert replace(replacer, whole_weeks=False).offsets()[:7] == tuple(range(362, 369))
     for patient in PATIENTS:
         moved = date.fromisoformat(shifted("2020-07-15", replacer, patient=patient))
         assert moved.year != 2020
