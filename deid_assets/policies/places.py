@@ -27,7 +27,7 @@ _WORDS_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019.-]* ?){1,3}),?[ \n]+(?:[A-Z]
 _WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
 _FORM_OF_CASE = {"gen": "gen", "ine": "in", "ade": "in", "ela": "from", "abl": "from", "ill": "to", "all": "to"}
 _FORMS_OF_CITY = frozenset((*_FORM_OF_CASE, *_FORM_OF_CASE.values()))
-_FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n)")
+_FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|(?<!ne)n)")
 
 
 def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
@@ -59,7 +59,7 @@ def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
     locale = locale_of(context.note.lang)
     name, form = _read_city(text.strip(), context.note.lang)
     if locale.places.form_of_city:
-        unread = find_city(locale, name) is None and _FINNISH_CASE.fullmatch(text)
+        unread = not form and find_city(locale, name) is None and _FINNISH_CASE.fullmatch(text)
         if unread or (form and form not in _FORMS_OF_CITY):
             return None
     return _drawn_city((name, form), text, context, attempt)
@@ -95,7 +95,7 @@ def country(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return a country of the same continent, where the language's name of it is known."""
     lang = locale_of(context.note.lang).lang
     names, continents = _countries(lang)
-    code = names.get(fold(text))
+    code = names.get(fold(text)) or locale_of(lang).places.other_names.get(fold(text))
     if code is not None:
         return _one_of(continents[code], text, context, "country", attempt)
     if lang != "fi":
@@ -185,7 +185,8 @@ def _read_city(text: str, lang: str | None) -> tuple[str, str]:
     declined = locale.places.city_forms.get(fold(text))
     if declined is not None:
         return declined
-    return locale.inflection.split(text, lambda name: find_city(locale, name) is not None) if text else (text, "")
+    name, form = locale.inflection.split(text, lambda word: find_city(locale, word) is not None) if text else (text, "")
+    return (name, form) if find_city(locale, name) is not None else (text, "")
 
 
 def _drawn_city(read: tuple[str, str], text: str, context: Context, attempt: int) -> str | None:

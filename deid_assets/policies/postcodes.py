@@ -63,7 +63,9 @@ def _start(locale: Locale, city: str | None, text: str, context: Context, attemp
     if city is not None:
         value = fold(city) if fold(city) in fitting else nearest(locale, city)
         if value is not None and value in fitting:
-            return fitting[value]
+            start = fitting[value]
+            # Towns with a single code: its first half, lest the code be the original's.
+            return start[: max(2, sum(map(str.isdigit, text)) - 2)] if start.isdigit() else start
     return draw.pick(sorted(fitting.values()))
 
 

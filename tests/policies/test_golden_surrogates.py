@@ -19,6 +19,7 @@ from deid_assets.policies.surrogate import Surrogate
 GOLDEN = Path(__file__).with_name("golden")
 LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
 KEY = Key(b"a key for tests, 24 bytes")
+PATIENT = "patient 25"
 HEADER = ("label", "before", "original", "surrogate")
 
 
@@ -30,7 +31,7 @@ def rows_of(lang: str) -> list[list[str]]:
 
 def surrogate_of(lang: str, label: str, before: str, original: str) -> str:
     """Return the surrogate of a value in a note of its own; all values of a language are of one patient."""
-    note = Note("golden", before + original, patient_id="golden", lang=lang)
+    note = Note("golden", before + original, patient_id=PATIENT, lang=lang)
     span = Span(len(before), len(note.text), Phi(label))
     return Surrogate()(original, span, Context(note, KEY))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
@@ -101,7 +102,7 @@ def cities_like(locale: Locale, city: City | None) -> Sequence[str]:
         return _small(locale)
     if locale.places.same_region and len(near := _of_region(country, city)) >= _REGION_MIN:
         return [endonym(locale, other) for other in near]
-    rank = sum(other.population > city.population for other in country)
+    rank = bisect_left(country, -city.population, key=lambda other: -other.population)
     start = max(0, min(rank - NEIGHBOURS // 2, len(country) - NEIGHBOURS - 1))
     return [endonym(locale, other) for other in country[start : start + NEIGHBOURS + 1] if other.name != city.name]
 
@@ -149,9 +150,9 @@ def _small(locale: Locale) -> Sequence[str]:
     return [endonym(locale, city) for city in _small_of(locale.places.countries)]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _of(country: str) -> Sequence[City]:
-    """Return the cities of a country but those that lie within the bounds of a far larger one, its districts."""
+    """Return the cities of a country but those within the bounds of a large one, which are mostly its districts."""
     found = world().of_country(country)
     large = [city for city in found if city.population >= _LARGE]
     return [city for city in found if not any(_is_within(city, other) for other in large)]
@@ -159,7 +160,7 @@ def _of(country: str) -> Sequence[City]:
 
 def _is_within(city: City, other: City) -> bool:
     reach = _REACH_OF_HUGE if other.population >= _HUGE else _REACH_OF_LARGE
-    return city.population * 3 < other.population and _distance(city, other) < reach**2
+    return city.population < other.population and _distance(city, other) < reach**2
 
 
 @cache

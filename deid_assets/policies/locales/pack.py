@@ -137,6 +137,7 @@ class PlaceWords:
 
     Args:
         countries: ISO 3166 codes of the countries where it is spoken, the first the most likely.
+        other_names: Folded names of countries that the Unicode CLDR does not have, to their codes.
         endonyms: GeoNames' name of a city to the one that people there use.
         city_forms: Folded inflected form of a city to the city and the form's name.
         form_of_city: City and form to the inflected form.
@@ -146,6 +147,7 @@ class PlaceWords:
     """
 
     countries: tuple[str, ...]
+    other_names: Mapping[str, str]
     endonyms: Mapping[str, str]
     city_forms: Mapping[str, tuple[str, str]]
     form_of_city: Mapping[tuple[str, str], str]

@@ -71,6 +71,7 @@ class PlaceTable(_Table):
     """Places."""
 
     countries: tuple[str, ...] = Field(min_length=1)
+    other_names: Mapping[str, str] = Field(default_factory=dict)
     endonyms: Mapping[str, str] = Field(default_factory=dict)
     forms: Mapping[str, str] = Field(default_factory=dict)
     regions: tuple[tuple[str, ...], ...] = ()
@@ -190,6 +191,7 @@ class LocaleFile(_Table):
         forms = {(city, form): word for city, row in table.forms.items() for form, word in _forms(row)}
         return PlaceWords(
             countries=table.countries,
+            other_names={fold(name): code for name, code in table.other_names.items()},
             endonyms=table.endonyms,
             city_forms={fold(word): place for place, word in forms.items()},
             form_of_city=forms,
