@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -27,6 +28,9 @@ from deid_assets.reports import leaderboard_png
 from deid_assets.reports.bench_entries import Bakeoff
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
+
+if TYPE_CHECKING:
+    from deid_assets.evaluation.bench import Run
 
 BAKEOFF = "bakeoff"
 SAMPLE_NOTES = 200
@@ -146,18 +150,17 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
         InputError: There is no gold, or no detector has spans in every batch that has it.
     """
     from deid_assets import bakeoff  # noqa: PLC0415 - loads numpy and what pages are made with
-    from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
     from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
     from deid_assets.reports.bench import bench_html  # noqa: PLC0415
 
     batches = gold_batches(corpus)
-    present = [name for name in detectors if batches and scored_batches(corpus, f"spans/{name}") == batches]
+    ordered = sorted(detectors, key=lambda name: name not in corpus.settings.line_up)  # which others are compared with
+    present = [name for name in ordered if batches and scored_batches(corpus, f"spans/{name}") == batches]
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
     found = _read(corpus, batches, present)
-    options = {name: given for name, given in corpus.settings.detectors.items() if name in present}
     sample = sorted(found.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
-    runs = bakeoff.run_all(contestants(present, options), sample, limit_s=LIMIT_S)
+    runs = _timed(corpus, present, sample)
     result = bakeoff.judge(
         runs,
         profile=profile(corpus.settings.profile),
@@ -169,18 +172,25 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
     page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
     pages = _pages(corpus, BAKEOFF, bakeoff.to_json(result, runs), page)
     evaluations = {entry.name: entry.evaluation for entry in result.entries if entry.evaluation}
-    faults = sum(bool(run.fault) for run in runs)
     return Draft(
         tables={"scores": scores_to_table(evaluations)},
         sources=found.sources,
         verdicts=[
             _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
-            _warning("all_ran", faults, "The page says why one did not run."),
+            _warning("all_ran", sum(bool(run.fault) for run in runs), "The page says why one did not run."),
         ],
         counts={"detectors": len(present), "annotated_notes": len(found.gold), "timed_notes": len(sample)},
         metadata={**_shown(result, evaluations), "html": dg.MetadataValue.path(str(next(iter(pages))))},
         publish=lambda _: _write(pages),
     )
+
+
+def _timed(corpus: Corpus, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
+    from deid_assets.bakeoff import run_all  # noqa: PLC0415 - loads numpy
+    from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
+
+    options = {name: given for name, given in corpus.settings.detectors.items() if name in detectors}
+    return run_all(contestants(detectors, options), sample, limit_s=LIMIT_S)
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:
