@@ -53,15 +53,18 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
     FigureCanvasAgg(figure)
     found, share = figure.subplots(1, 2)
     policies = list(dict.fromkeys(str(row["policy"]) for row in findings))
-    for policy, colour in zip(policies, COLOURS * 9, strict=False):
+    for place, policy in enumerate(policies):
         rows = [row for row in findings if row["policy"] == policy and not isinstance(row["recall"], str)]
         rows = sorted((row for row in rows if row["precision"]), key=lambda row: row["recall"])
         recalls = [row["recall"] for row in rows]
         leaks = [row["precision"][0] * row["leftovers"] for row in rows]
-        found.plot(recalls, leaks, marker="o", markersize=3, color=colour, label=policy)
-        share.plot(recalls, [row["precision"][0] for row in rows], marker="o", markersize=3, color=colour)
+        colour = COLOURS[place % len(COLOURS)]
+        # Policies that hide equally badly lie on each other: each line is thinner than the one below it.
+        style = {"color": colour, "marker": "o", "markersize": 3, "linewidth": max(1.0, 5.5 - place)}
+        found.plot(recalls, leaks, label=policy, **style)
+        share.plot(recalls, [row["precision"][0] for row in rows], **style)
         low, high = ([row["precision"][at] for row in rows] for at in (1, 2))
-        share.fill_between(recalls, low, high, color=colour, alpha=0.15, linewidth=0)
+        share.fill_between(recalls, low, high, color=colour, alpha=0.12, linewidth=0)
     _finish(figure, found, share, findings, title)
     content = BytesIO()
     figure.savefig(content, format="png")
@@ -69,8 +72,11 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
 
 
 def _finish(figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str, Any]], title: str) -> None:
-    drawn = sorted({(row["recall"], row["base_rate"]) for row in findings if not isinstance(row["recall"], str)})
-    share.plot(*zip(*drawn, strict=True), color="#5b6875", linestyle=":", linewidth=1) if drawn else None
+    by_lot = {row["recall"]: row["base_rate"] for row in findings if not isinstance(row["recall"], str)}
+    share.plot(
+        sorted(by_lot), [by_lot[recall] for recall in sorted(by_lot)], color="#5b6875", linestyle=":", label="by lot"
+    )
+    share.legend(fontsize=7, frameon=False)
     found.set_ylabel("Leftovers that the attacker picks")
     share.set_ylabel("Share of the picked that is real")
     share.set_ylim(0, 1.03)
