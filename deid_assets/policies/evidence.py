@@ -21,7 +21,8 @@ _AFTER = re.compile(r"[ \t]+([^\W\d_]+)")
 
 def stands_in(note: Note, word: str) -> bool:
     """Whether the word stands in the note as a word of its own, in any case."""
-    return next(_mentions(_lowered(note.text), word.casefold()), None) is not None
+    lowered, value = _lowered(note.text), word.casefold()
+    return value in lowered and next(_mentions(lowered, value), None) is not None
 
 
 def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | None) -> Role:
@@ -37,7 +38,7 @@ def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | Non
     sex = locale.given.get(value) or _by_ending(locale, value)
     if place == "last":
         return "last"
-    found = _told(note.text, locale, word)
+    found = None if word.islower() else _told(note.text, locale, word)
     if place is None and found is None:
         return "last" if value not in locale.given else sex
     if place is None and found == "last":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from string import ascii_lowercase
 
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, owner_of
 from deid_assets.policies.evidence import Role, role_in, stands_in
 from deid_assets.policies.locales import Locale, Pool, locale_of
+
+_BYTES = 4  # of the number that chooses a letter
 
 
 def is_name(locale: Locale, word: str) -> bool:
@@ -59,14 +62,18 @@ def reletter(letter: str, context: Context) -> str:
     return cased_like(letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1]))
 
 
-@lru_cache(maxsize=16384)
 def _initial(key: Key, owner: str, lang: str | None, value: str) -> str:
-    drawn = value
-    for number in range(ATTEMPTS):
-        drawn = locale_of(lang).initials.pick(Draw.of(key, owner, "initial", value, attempt=number))
-        if drawn != value:
-            break
-    return drawn
+    place = ord(value) - ord("a") if value else -1
+    if not 0 <= place < len(ascii_lowercase):
+        return locale_of(lang).initials.pick(Draw.of(key, owner, "initial", value))
+    number = int.from_bytes(_letters(key, owner)[place * _BYTES : (place + 1) * _BYTES])
+    return locale_of(lang).initials.nth(number, but=value)
+
+
+@lru_cache(maxsize=1024)
+def _letters(key: Key, owner: str) -> bytes:
+    """Return bytes that choose an owner's surrogate for every letter: one draw for all of them."""
+    return Draw.of(key, owner, "initials", "").stream(len(ascii_lowercase) * _BYTES)
 
 
 def _drawn(context: Context, value: str, role: Role, attempt: int) -> str:

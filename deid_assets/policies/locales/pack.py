@@ -61,6 +61,12 @@ class Pool:
             return draw.pick(self.names)
         return self.names[bisect_right(self._cumulative, draw.below(self._cumulative[-1]))]
 
+    def nth(self, number: int, *, but: str) -> str:
+        """Return the name that a number chooses, or its neighbour where that is the name to be left out."""
+        total = self._cumulative[-1] if self._cumulative else len(self.names)
+        place = bisect_right(self._cumulative, number % total) if self._cumulative else number % total
+        return self.names[place if self.names[place] != but else (place + 1) % len(self.names)]
+
     def starting(self, letter: str) -> Pool:
         """Return the names with a folded first letter; all of them where there is none."""
         return self._by_initial.get(letter, self)
@@ -104,10 +110,11 @@ class NameWords:
     female_endings: tuple[str, ...] = ()
     male_endings: tuple[str, ...] = ()
 
-    @property
-    def all_titles(self) -> frozenset[str]:
-        """Titles of either sex and of none."""
-        return self.female_titles | self.male_titles | self.titles
+    all_titles: frozenset[str] = field(init=False)
+    """Titles of either sex and of none."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "all_titles", self.female_titles | self.male_titles | self.titles)
 
 
 @dataclass(frozen=True, slots=True)
