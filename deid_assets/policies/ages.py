@@ -133,7 +133,8 @@ def is_dictated(text: str, lang: str | None) -> bool:
 
 def _in_digits(value: str, words: AgeWords) -> Iterator[Age]:
     for match in _NUMBER.finditer(value):
-        number, unit = int(match["number"]), match["unit"]
+        # Python refuses to read thousands of digits; a number of ten is no age.
+        number, unit = int(match["number"].lstrip("0")[:10] or "0"), match["unit"]
         per_year = words.per_year.get(unit, 1)
         if per_year == 1 and number > _OLDEST:
             yield OVER_89

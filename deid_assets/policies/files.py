@@ -164,6 +164,6 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
-    # Surrogates come from Faker's lists, which change with its version.
-    words = {"faker": metadata.version("faker")} if isinstance(replacer, Surrogate) else {}
-    return {"action": type(replacer).__name__, **options, **words}
+    # Surrogates come from lists and numbering plans, which change with the versions of their packages.
+    packages = ("faker", "phonenumbers") if isinstance(replacer, Surrogate) else ()
+    return {"action": type(replacer).__name__, **options, **{name: metadata.version(name) for name in packages}}

@@ -163,3 +163,7 @@ def test_what_the_file_keeps_or_names_goes_before_a_generalising_default(redacte
     text = redacted("<AGE>45</AGE> <DATE>3 May 2021</DATE> <CITY>Rome</CITY>", load_policy(path))
 
     assert text == "[AGE] 3 May 2021 [REGION]"
+
+
+def test_a_number_of_thousands_of_digits_is_no_age_under_90(redacted, policy):
+    assert redacted(f"<AGE>{'9' * 5000}</AGE>", policy()) == "90+"
