@@ -122,6 +122,10 @@ RANGES = st.lists(
 )
 
 
+def test_spans_that_touch_are_two_identifiers():
+    assert clusters([(0, 3, 0, "NAME"), (3, 5, 1, "NAME")]) == [[(0, 3, 0, "NAME")], [(3, 5, 1, "NAME")]]
+
+
 @given(RANGES)
 def test_clusters_part_spans_that_nothing_joins(ranges):
     found = clusters(ranges)

@@ -159,6 +159,15 @@ def test_a_corpus_is_notes_with_their_gold_and_something_to_find():
         report(held, nothing(held), nothing(held))
 
 
+def test_one_system_doubts_the_gold_where_it_is_sure():
+    held = corpus("<NAME>Lee</NAME> of Rome and Bern")
+    spans = [Span(0, 3, Phi.NAME, 0.99), Span(7, 11, Phi.CITY, 0.95), Span(16, 20, Phi.CITY, 0.4)]
+    found = report(held, System("s", {"n0": SpanSet.of(held.notes["n0"], spans)}))["gold_review"]["doubts"]
+
+    assert [(row["start"], row["label"], row["gold_label"]) for row in found["rows"]] == [(7, "LOCATION", None)]
+    assert (found["agreeing"], found["total"]) == (1, 1)
+
+
 SOURCE = "Dr. <NAME>Quill</NAME> gave 5 mg, no fever, to <NAME>Zyx</NAME>."
 
 

@@ -64,6 +64,15 @@ def test_what_the_gold_does_not_annotate_is_never_spurious_and_yet_covers():
     assert [(error.kind, error.left) for error in errors] == [(Kind.LABEL, 0)]
 
 
+def test_a_second_prediction_on_a_gold_span_is_wrong_and_is_not_spurious():
+    gold = marked("<NAME>Lee Ho</NAME>")[1]
+    pred = SpanSet(gold.note_id, gold.digest, (*gold, Span(0, 3, Phi.CITY)))
+    errors, confusion = span_errors(gold, pred, profile=HARMONISED)
+
+    assert [(error.kind, error.pred) for error in errors] == [(Kind.LABEL, (0, 3, "LOCATION"))]
+    assert +confusion == {("NAME", "NAME"): 1}
+
+
 def test_another_text_is_refused():
     with pytest.raises(DigestError, match="note 'n'"):
         span_errors(SpanSet("n", "0" * 64), SpanSet("n", "1" * 64), profile=HARMONISED)

@@ -53,6 +53,11 @@ def test_figures_are_those_worked_out_by_hand(report):
         {"label": "LOCATION", "both": 1, "first_only": 0, "second_only": 0, "neither": 0},
         {"label": "NAME", "both": 0, "first_only": 1, "second_only": 1, "neither": 0},
     ]
+    assert [(row["kind"], row["left"]) for row in first["errors"]["rows"]] == [
+        ("missed", 7),
+        ("label", 0),
+        ("spurious", 0),
+    ]
     assert first["confusion"]["labels"] == ["DATE", "LOCATION", "NAME", "ORGANIZATION"]
     assert first["ranking"]["never_found"] == 2
     assert first["six_scores"]["all"]["entity"]["category"]["tp"] == 4
@@ -135,6 +140,18 @@ def test_the_page_does_not_grow_with_the_errors():
         return len(report_html(report))
 
     assert size(400) < 1.05 * size(100)
+
+
+def test_on_paper_there_are_a_few_errors_of_every_kind():
+    text = "<NAME>Lee</NAME> " * 30
+    note, gold = marked(text)
+    held = Corpus(notes={note.note_id: note}, gold={note.note_id: gold}, profile=HARMONISED)
+    silent = System("s", {note.note_id: SpanSet(note.note_id, note.digest)})
+    page = report_html(build_report(held, [silent], options=ReportOptions(title="t", resamples=100)))
+
+    assert "Missed, s: 12 of 30; 18 more, 18 of them in report.json." in page
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert len(json.loads(data)["rows"]) == 30
 
 
 def test_it_says_how_many_more_errors_there_are(html, document):
