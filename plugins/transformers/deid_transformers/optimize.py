@@ -30,6 +30,11 @@ def linear_rate(step: int, *, steps: int, warm_up: float) -> float:
     return max(0.0, (steps - step) / max(1, steps - rising))
 
 
+def precision(model: torch.nn.Module, *, bf16: bool) -> torch.autocast:
+    """Return a context in which matrices are multiplied in bfloat16, where that is wanted."""
+    return torch.autocast(next(model.parameters()).device.type, dtype=torch.bfloat16, enabled=bf16)
+
+
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Set the learning rate of every parameter."""
     for group in optimizer.param_groups:

@@ -139,6 +139,7 @@ def _pretrained(
         settings=pretraining,
         before=inputs.before,
         seed=task.seed,
+        bf16=settings.bf16,
         report=report,
     )
     with quiet():

@@ -16,7 +16,7 @@ from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Epoch, Report
 from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
+from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import Pretraining
 
 PHASE = -1
@@ -58,7 +58,15 @@ def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
 
 
 def pretrain(
-    model: Any, stream: Stream, checkpoint: Checkpoint, *, settings: Pretraining, before: int, seed: int, report: Report
+    model: Any,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    *,
+    settings: Pretraining,
+    before: int,
+    seed: int,
+    bf16: bool,
+    report: Report,
 ) -> list[dict[str, Any]]:
     """Train a model with a masked-language-model head in place, and return its curve.
 
@@ -69,6 +77,7 @@ def pretrain(
         settings: Of the recipe.
         before: Sub-token that opens each sequence.
         seed: Of all that is random.
+        bf16: As in the recipe.
         report: Told the mean loss at each checkpoint, as epochs of phase -1.
 
     Raises:
@@ -80,7 +89,7 @@ def pretrain(
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     step, curve = _resume(model, optimizer, checkpoint, report)
     began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
-    score = _scorer(model)
+    score = _scorer(model, bf16=bf16)
     model.train()
     losses = []
     while step < settings.steps:
@@ -179,7 +188,7 @@ def _step(
     return float(loss.detach())
 
 
-def _scorer(model: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+def _scorer(model: Any, *, bf16: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Return a function of sequences and wanted positions to the scores of the vocabulary at those.
 
     The heads of BERT and RoBERTa are run on the wanted positions alone, which is a large part of a small encoder's time.
@@ -188,11 +197,13 @@ def _scorer(model: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     is_known = model.config.model_type in {"bert", "roberta", "xlm-roberta", "camembert"} and head is not None
 
     def at_positions(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = head(model.base_model(input_ids=ids)[0][wanted])
+        with precision(model, bf16=bf16):
+            found: torch.Tensor = head(model.base_model(input_ids=ids)[0][wanted])
         return found
 
     def everywhere(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = model(input_ids=ids).logits[wanted]
+        with precision(model, bf16=bf16):
+            found: torch.Tensor = model(input_ids=ids).logits[wanted]
         return found
 
     return at_positions if is_known else everywhere

@@ -25,11 +25,7 @@ from deid_assets.core.trainer import Report, Task, labelled
 from deid_assets.training.viterbi import constraints
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.crf import LinearChain
-from deid_transformers.encoder import (
-    load_model,
-    quiet,
-    tag_config,
-)
+from deid_transformers.encoder import load_model, quiet, tag_config
 from deid_transformers.examples import read_examples, tag_weights
 from deid_transformers.optimize import generator
 from deid_transformers.prepare import Start, device, prepare
@@ -86,12 +82,11 @@ def decoder(chain: LinearChain | None, folder: TaggerFolder, settings: Transform
 def _check(task: Task) -> None:
     if not task.labels:
         raise TrainingError("the training notes have no span; give annotated notes")
-    if empty := [
-        number for number, phase in enumerate(task.phases) if not any(document.note.text.strip() for document in phase)
-    ]:
-        raise TrainingError(f"phase {empty[0]} has no note with text; give annotated notes")
     if not task.phases:
         raise TrainingError("there is no phase to train; give annotated notes")
+    for number, phase in enumerate(task.phases):
+        if not any(document.note.text.strip() for document in phase):
+            raise TrainingError(f"phase {number} has no note with text; give annotated notes")
 
 
 def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> str:

@@ -101,6 +101,7 @@ class TransformersSettings(_Frozen):
             root of how much rarer than the mean label it is. Not with ``crf``.
         window: Most sub-tokens in a sequence; less where the encoder holds fewer.
         overlap: Sub-tokens that neighbouring windows share; a quarter of the window when not given.
+        bf16: Whether the networks are trained in bfloat16 where that is safe; for GPUs.
         threads: Cores to use; all when not given.
         allow_download: Whether the encoder may be fetched by its hub name.
         trust: Whether the encoder may be in files that can run code when read.
@@ -123,6 +124,7 @@ class TransformersSettings(_Frozen):
     class_weights: Literal["none", "balanced"] | Mapping[str, Annotated[float, Field(ge=0)]] = "none"
     window: Annotated[int, Field(ge=16)] = 512
     overlap: Annotated[int, Field(ge=0)] | None = None
+    bf16: bool = False
     threads: Positive | None = None
     allow_download: bool = False
     trust: bool = False

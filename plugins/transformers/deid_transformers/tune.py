@@ -18,7 +18,7 @@ from deid_assets.core.trainer import Document, Epoch, Report, Task, labelled
 from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_transformers.crf import LinearChain
 from deid_transformers.examples import Batch, Example, read_batches
-from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
+from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import TransformersSettings
 
 
@@ -181,7 +181,7 @@ class Tuning:
             step = progress.epoch * batches + number
             rate = settings.learning_rate * linear_rate(step, steps=settings.epochs * batches, warm_up=settings.warm_up)
             set_rate(optimizer, rate)
-            loss, seen = _step(model, optimizer, batch, clip=settings.clip)
+            loss, seen = _step(model, optimizer, batch, clip=settings.clip, bf16=settings.bf16)
             total, words = total + loss, words + int(batch.words.sum())
             marked += seen if number >= batches // 2 else 0  # a new head marks words until it has learnt not to
         progress.epoch += 1
@@ -227,10 +227,13 @@ class Tuning:
         self._checkpoint.save(state, model=model.state_dict(), optimizer=moments, best=self._best, start=self._start)
 
 
-def _step(model: TagModel, optimizer: torch.optim.Optimizer, batch: Batch, *, clip: float) -> tuple[float, int]:
+def _step(
+    model: TagModel, optimizer: torch.optim.Optimizer, batch: Batch, *, clip: float, bf16: bool
+) -> tuple[float, int]:
     device = next(model.parameters()).device
     moved = Batch(*(getattr(batch, name).to(device) for name in Batch.__slots__))
-    loss, marked = model(moved)
+    with precision(model, bf16=bf16):
+        loss, marked = model(moved)
     if not torch.isfinite(loss):
         raise TrainingError("the loss is no number; lower learning_rate, or the class_weights")
     optimizer.zero_grad(set_to_none=True)

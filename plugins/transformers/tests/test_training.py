@@ -40,10 +40,11 @@ def test_six_notes_are_learnt_by_heart(model: Path) -> None:
         ({"decoder": "crf"}, TagScheme.BIOES),
         ({"decoder": "softmax", "class_weights": {"O": 0.5}}, TagScheme.BIO),
         ({"class_weights": "balanced"}, TagScheme.BIOES),
+        ({"bf16": True}, TagScheme.BIO),
         ({"new": {**TINY["new"], "tokenizer": "bpe", "vocabulary": 400}}, TagScheme.BIO),
         ({"new": {**TINY["new"], "tokenizer": "unigram", "lines": False}}, TagScheme.BIO),
     ],
-    ids=["crf", "softmax", "balanced", "bpe", "unigram"],
+    ids=["crf", "softmax", "balanced", "bf16", "bpe", "unigram"],
 )
 def test_each_decoder_tokenizer_and_scheme_learns_them(
     settings: dict[str, Any], scheme: TagScheme, tmp_path: Path
