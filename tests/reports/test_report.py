@@ -15,6 +15,7 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
 from deid_assets.reports import report_html
 from deid_assets.reports.charts import Axis, Series, axis_of, chart
+from deid_assets.testing import marked
 
 
 @pytest.fixture(scope="module")
