@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
 from deid_assets.core.errors import PolicyError
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context
+from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span
 from deid_assets.policies import contacts, names, places
 from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
 from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.locales import languages, locale_of, versions
+from deid_assets.policies.locales import check_languages, languages, locale_of, versions
 from deid_assets.policies.shapes import identifier, phone
 
 
@@ -66,6 +66,17 @@ class Surrogate:
         except PolicyError as error:
             raise PolicyError(f"note {context.note.note_id!r}: {error}") from None
         return True
+
+
+def require_packs(policy: Policy, langs: Iterable[str | None]) -> None:
+    """Refuse a policy whose surrogates some language has no locale pack for; before any note is read.
+
+    Raises:
+        PolicyError: The policy writes surrogates, does not tag other languages, and one of the languages has no pack.
+    """
+    used = (policy.default, *policy.actions.values())
+    if any(isinstance(replacer, Surrogate) and replacer.other_languages == "stop" for replacer in used):
+        check_languages(langs)
 
 
 _IDENTIFIERS = (

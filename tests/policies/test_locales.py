@@ -12,12 +12,13 @@ from deid_assets.core.errors import ConfigError, PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context
+from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span
+from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import check_languages, languages, locale_of, read_locale
 from deid_assets.policies.locales.cities import cities_like, find_city
-from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.surrogate import Surrogate, require_packs
 
 KEY = Key(b"a key for tests, 24 bytes")
 EIGHT = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
@@ -118,6 +119,15 @@ def test_languages_are_checked_before_any_note_is_read():
         check_languages(["en", "da"])
 
 
+def test_only_a_policy_with_surrogates_needs_packs():
+    require_packs(load_policy("tag"), ["da"])
+    require_packs(Policy("mine", Surrogate(other_languages="tag")), ["da"])
+
+    for name in ("surrogate", "research", "i2b2_style"):
+        with pytest.raises(PolicyError, match="language 'da'"):
+            require_packs(load_policy(name), ["en", "da"])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -168,7 +178,7 @@ from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.locales import languages
-from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.surrogate import Surrogate, require_packs
 
 context = Context(Note("n", "Anders Dahl", patient_id="p", lang="da"), Key(bytes(16)))
 assert "da" in languages() and "deid_danish" not in sys.modules
@@ -178,8 +188,6 @@ print(Surrogate()("Anders Dahl", Span(0, 11, Phi.NAME), context), load_policy("s
 
 
 def test_a_plugin_adds_a_language_and_shows_in_the_policy_digest(tmp_path):
-    from deid_assets.policies import load_policy
-
     install(tmp_path)
     done = run(tmp_path, DRAW)
 
