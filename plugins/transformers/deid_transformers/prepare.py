@@ -137,7 +137,6 @@ def _pretrained(
         stream,
         stage,
         settings=pretraining,
-        before=inputs.before,
         seed=task.seed,
         bf16=settings.bf16,
         report=report,

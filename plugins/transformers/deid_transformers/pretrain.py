@@ -32,12 +32,14 @@ class Stream:
     Args:
         ids: Sub-tokens.
         special: Numbers that are never to be told.
+        before: Number of the one that opens each sequence.
         mask: Number of the one that hides.
         vocabulary: How many there are.
     """
 
     ids: NDArray[np.int64]
     special: NDArray[np.int64]
+    before: int
     mask: int
     vocabulary: int
 
@@ -52,21 +54,14 @@ def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
     return Stream(
         np.array(ids, dtype=np.int64),
         np.array(sorted(tokenizer.all_special_ids), dtype=np.int64),
+        pieces.settings.before,
         int(tokenizer.mask_token_id),
         len(tokenizer),
     )
 
 
 def pretrain(
-    model: Any,
-    stream: Stream,
-    checkpoint: Checkpoint,
-    *,
-    settings: Pretraining,
-    before: int,
-    seed: int,
-    bf16: bool,
-    report: Report,
+    model: Any, stream: Stream, checkpoint: Checkpoint, *, settings: Pretraining, seed: int, bf16: bool, report: Report
 ) -> list[dict[str, Any]]:
     """Train a model with a masked-language-model head in place, and return its curve.
 
@@ -75,7 +70,6 @@ def pretrain(
         stream: What it reads.
         checkpoint: Gone on from, and written each ``save_every`` steps.
         settings: Of the recipe.
-        before: Sub-token that opens each sequence.
         seed: Of all that is random.
         bf16: As in the recipe.
         report: Told the mean loss at each checkpoint, as epochs of phase -1.
@@ -95,7 +89,7 @@ def pretrain(
     while step < settings.steps:
         rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
         set_rate(optimizer, rate)
-        read, told = _batch(stream, step=step, settings=settings, before=before, seed=seed)
+        read, told = _batch(stream, step=step, settings=settings, seed=seed)
         losses.append(_step(model, optimizer, score, read, told))
         step += 1
         if step % settings.save_every == 0 or step == settings.steps:
@@ -127,13 +121,13 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 
 
 def _batch(
-    stream: Stream, *, step: int, settings: Pretraining, before: int, seed: int
+    stream: Stream, *, step: int, settings: Pretraining, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what a step reads and what it is to tell: (batch, length), opened and masked."""
     rng = generator(seed, 1, step)
     ids = _sequences(stream, step=step, batch=settings.batch, size=settings.length - 1, seed=seed)
     read, told = masked(ids, stream, share=settings.mask, rng=rng)
-    opening = np.full((len(ids), 1), before)
+    opening = np.full((len(ids), 1), stream.before)
     return np.hstack([opening, read]), np.hstack([np.full_like(opening, _IGNORED), told])
 
 
