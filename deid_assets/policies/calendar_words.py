@@ -36,6 +36,8 @@ class CalendarWords:
         holidays: Names of holidays, with the season they stand for: 0 winter, 1 spring, 2 summer, 3 autumn.
         day_first: Whether 3/4 is the third of April.
         pads: Whether 12.10.2021 becomes 03.05.2021 rather than 3.5.2021.
+        first_day: How the first day of a month is written before its name, where that is not 1.
+        elided: Articles with what they become before the days that begin with a vowel, 8 and 11.
         six_digits: Order of six digits in a row: "ymd", "dmy", or empty where they are not read.
     """
 
@@ -59,6 +61,8 @@ class CalendarWords:
     holidays: Mapping[str, int] = field(default_factory=dict)
     day_first: bool = True
     pads: bool = True
+    first_day: str = "1"
+    elided: Mapping[str, str] = field(default_factory=dict)
     six_digits: str = ""
 
 
@@ -136,6 +140,7 @@ WORDS: Mapping[str, CalendarWords] = {
         fillers=listed("di del dell dal dall il l lo in nel nell da tra anno mese lì giorno metà inizio fine primi d"),
         until=listed("a al all e fino ed"),
         ordinals=_with_first("º", ""),
+        elided={"il": "l'", "dal": "dall'", "al": "all'", "del": "dell'", "nel": "nell'"},
         other_endings=listed("º ° o"),
         quarter=listed("t trimestre"),
         holidays=_by_season(
@@ -157,6 +162,7 @@ WORDS: Mapping[str, CalendarWords] = {
         fillers=listed("le la l du de d en dès depuis entre mois an année début fin mi courant vers dans les jour"),
         until=listed("au à et jusqu jusque"),
         ordinals=_with_first("er", ""),
+        first_day="1er",
         other_endings=listed("er e ème eme"),
         quarter=listed("t trimestre"),
         holidays=_by_season(

@@ -51,7 +51,7 @@ _WEEKDAY = re.compile(r"(?:[ot] ?)*[Wm]\.?")
 _DAY = re.compile(_BEFORE + rf"(?P<d>[Dw]){_ENDING}\.?")
 _DAY_AND_YEAR = re.compile(rf"(?P<d>[Dw]){_ENDING}(?:[ ,]+(?:o ?)*'?(?P<y>[YD]))?" + _AFTER)
 _SHORT_YEAR = re.compile(r"'?(?P<y>D)")
-_BETWEEN = re.compile(r" ?~ ?| - | t | ?[-/] ?")
+_BETWEEN = re.compile(r" ?~ ?| - | t(?:' ?| )| ?[-/] ?")
 
 Roles = dict[str, int]
 """The parts of one date, each with the place of its token: y, m, d; a and b where their order is open; e for digits

@@ -10,18 +10,19 @@ from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles
 from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
 
-LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER = range(7)
-"""What a piece writes; the numbers are places in ``Values`` as well."""
+LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
+"""What a piece writes; the numbers are places in ``Values`` as well. An ending or an article stands beside a day."""
 
 Piece = tuple[int, Sequence[str]]
 """A literal with its text, or a part with the row of names or digits that it is looked up in."""
 
-Values = tuple[int, int, int, int, int, int, int]
-"""0, day, month, year, weekday, season, quarter; 0 where the text has no such part."""
+Values = tuple[int, int, int, int, int, int, int, int]
+"""0, day, month, year, weekday, season, quarter, day again; 0 where the text has no such part."""
 
 Form = tuple[str, tuple[Sequence[str], ...], Callable[[Values], tuple[int, ...]]]
 """Pieces made ready: a template with ``%s`` for each part, the parts' rows, and what takes the parts' values."""
 
+_VOWEL_DAYS = (8, 11)
 _PLAIN = tuple(str(number) for number in range(32))
 _PADDED = tuple(f"{number:02}" for number in range(32))
 
@@ -80,8 +81,7 @@ def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> d
         elif name == "y":
             parts[place] = [(YEAR, _years(len(token)))]
         elif name == "d":
-            parts[place] = [(DAY, row_like(tokens.words[place], token) if place in tokens.words else rows["d"])]
-            parts |= _ordinal(tokens, place, lang, DAY)
+            parts |= _day(tokens, place, lang, roles.get("m", -1), rows.get("d", _PLAIN))
         elif name == "m":
             parts |= _month(tokens, place, lang) if place in tokens.words else {place: [(MONTH, rows["m"])]}
         elif name == "w":
@@ -98,6 +98,16 @@ def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> d
     return parts
 
 
+def _day(tokens: Tokens, place: int, lang: str, month: int, digits: Sequence[str]) -> dict[int, Sequence[Piece]]:
+    if place in tokens.words:
+        return {place: [(DAY, row_like(tokens.words[place], tokens.texts[place]))]}
+    ending = _ordinal(tokens, place, lang, BESIDE)
+    if not ending and digits is _PLAIN and month in tokens.words:
+        first = WORDS[lang].first_day
+        digits = ("0", first.upper() if tokens.texts[month].isupper() else first, *_PLAIN[2:])
+    return {place: [(DAY, digits)], **ending, **_article(tokens, place, lang)}
+
+
 def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequence[Piece]]:
     ending = next((at for at in (place + 1, place + 2) if tokens.kinds[at : at + 1] == "s"), None)
     if ending is None or (ending > place + 1 and tokens.kinds[place + 1] not in ":."):
@@ -107,6 +117,21 @@ def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequ
     if token.casefold() not in row:
         return {}
     return {ending: [(code, cased_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
+
+
+def _article(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
+    """Return the article before a day, which is another before a vowel: il 3, l'8."""
+    if place < 2:
+        return {}
+    token = tokens.texts[place - 2]
+    for whole, elided in WORDS[lang].elided.items():
+        if (token.casefold(), tokens.kinds[place - 1]) in ((whole, " "), (elided[:-1], "'")):
+            row = tuple(elided if day in _VOWEL_DAYS else f"{whole} " for day in range(32))
+            return {
+                place - 2: [(BESIDE, cased_row(row, "Xx" if token[0].isupper() else "x"))],
+                place - 1: [(LITERAL, "")],
+            }
+    return {}
 
 
 @lru_cache(maxsize=len(WORDS))

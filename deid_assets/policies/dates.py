@@ -65,7 +65,7 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
         except (OverflowError, ValueError):  # where the calendar ends
             return None
         weekday = (found.weekday + days) % 7
-        return write(found.form, (0, day.day, day.month, day.year, weekday, 0, 0))
+        return write(found.form, (0, day.day, day.month, day.year, weekday, 0, 0, day.day))
     core = _moved(found, days, keep_season=keep_season)
     place = found.place
     return text[: place.start] + core + text[place.end :] if core else None
@@ -80,7 +80,7 @@ def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
         return "" if after is None else write(part.form, _all_values(after, weekday))
     if found.year_day >= 0 and days % _YEAR_DAYS:
         month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
-        return write(part.form, (0, day, month, 0, weekday, 0, 0))
+        return write(part.form, (0, day, month, 0, weekday, 0, 0, day))
     first = _values(found.first, days, keep_season=keep_season)
     if first is None:
         return ""
@@ -107,7 +107,7 @@ def _moved_ordinal(ordinal: int, days: int, unit: str) -> date | None:
 
 def _all_values(day: date, weekday: int) -> Values:
     month = day.month
-    return (0, day.day, month, day.year, weekday, month % 12 // 3, (month + 2) // 3)
+    return (0, day.day, month, day.year, weekday, month % 12 // 3, (month + 2) // 3, day.day)
 
 
 @cache
@@ -139,9 +139,9 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
         return None
     if written.month is None and written.day is not None:
         day = (written.day - 1 + days) % _LONGEST_MONTH + 1
-        return None if day == written.day else (0, day, 0, 0, weekday, 0, 0)
+        return None if day == written.day else (0, day, 0, 0, weekday, 0, 0, day)
     if (written.year, written.month, written.part.season, written.quarter) == (None, None, None, None):
-        return None if weekday == written.part.weekday else (0, 0, 0, 0, weekday, 0, 0)
+        return None if weekday == written.part.weekday else (0, 0, 0, 0, weekday, 0, 0, 0)
     after = _moved_middle(written, days)
     if after is None:
         return None

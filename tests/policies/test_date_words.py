@@ -25,7 +25,8 @@ def long_form(day, lang, *, short=False):
         return f"{month} {day.day}, {day.year}"
     if lang == "es":
         return f"{day.day} de {month} de {day.year}"
-    return f"{day.day}{'.' if lang in ('de', 'fi') else ''} {month} {day.year}"
+    first = "er" if lang == "fr" and day.day == 1 else ""
+    return f"{day.day}{first}{'.' if lang in ('de', 'fi') else ''} {month} {day.year}"
 
 
 def full(written):
@@ -91,6 +92,7 @@ def test_every_day_in_words_is_read_and_written(lang):
         ("es", "del 3 al 5 de mayo de 2021", (2021, 5, 3), (2021, 5, 5)),
         ("es", "3 a 5 de mayo", (None, 5, 3), (None, 5, 5)),
         ("it", "dal 3 al 5 maggio 2021", (2021, 5, 3), (2021, 5, 5)),
+        ("it", "dal 3 all'8 maggio 2021", (2021, 5, 3), (2021, 5, 8)),
         ("fr", "du 3 au 5 mai 2021", (2021, 5, 3), (2021, 5, 5)),
         ("de", "12.–14.3.2021", (2021, 3, 12), (2021, 3, 14)),
         ("de", "3. bis 5. Mai 2021", (2021, 5, 3), (2021, 5, 5)),
@@ -141,9 +143,13 @@ def test_a_range_keeps_its_length_and_gets_its_second_month_and_year_where_it_ne
         ("de", "3.–5.5.2021", 27, "30.5.–1.6.2021"),
         ("de", "3.–5.5.2021", 241, "30.12.2021–1.1.2022"),
         ("de", "3. bis 5. Mai", 27, "30. Mai bis 1. Juni"),
-        ("fr", "du 3 au 5 mai", 27, "du 30 mai au 1 juin"),
+        ("fr", "du 3 au 5 mai", 27, "du 30 mai au 1er juin"),
         ("es", "del 3 al 5 de mayo de 2021", 27, "del 30 de mayo al 1 de junio de 2021"),
         ("sv", "3-5/6", 27, "30/6-2/7"),
+        ("en", "3rd to 5th of May", 27, "30th of May to 1st of June"),
+        ("en", "3rd to 5th of May, 2021", 241, "30th of December, 2021 to 1st of January, 2022"),
+        ("it", "dal 3 al 5 maggio", 33, "dal 5 al 7 giugno"),
+        ("it", "dal 3 al 5 maggio", 27, "dal 30 maggio al 1 giugno"),
     ],
 )
 def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expected):
@@ -159,7 +165,8 @@ def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expe
         ("sv", "hösten 2021", 100, "vintern 2022"), ("en", "Mon.", 1, "Tue."), ("fi", "maanantaina", 1, "tiistaina"),
         ("sv", "måndagen", 6, "söndagen"), ("en", "on the 3rd", 4, "on the 7th"), ("sv", "den 3:e", 4, "den 7:e"),
         ("de", "Ende Mai", 3, "Ende Juni"), ("es", "mar. 4/5/2021", 1, "mié. 5/5/2021"), ("en", "2021", 3, "2022"),
-        ("sv", "1:a maj", 1, "2:a maj"), ("sv", "1:a maj", 2, "3:e maj"), ("fr", "1er mai", 1, "2 mai"),
+        ("sv", "1:a maj", 1, "2:a maj"), ("sv", "1:a maj", 2, "3:e maj"), ("fr", "1er mai", 1, "2 mai"), ("fr", "30 avril 2021", 1, "1er mai 2021"), ("fr", "30/04/2021", 1, "01/05/2021"),
+        ("it", "il 3 maggio", 5, "l'8 maggio"), ("it", "L'8 maggio", 1, "Il 9 maggio"), ("it", "dal 7 maggio", 1, "dall'8 maggio"),
         ("en", "21st of May", 1, "22nd of May"), ("en", "MAY 2ND", 1, "MAY 3RD"), ("en", "May 31", 1, "June 1"),
         ("de", "3. Jan.", 365 + 59, "3. Mär."), ("fr", "3 janv.", 365 + 59, "3 mars"),
         ("sv", "3 jan.", 365 + 59, "3 mars"), ("nl", "3 feb.", 365 + 28, "3 mrt."), ("en", "29 February", 365 + 1, "1 March"),

@@ -94,7 +94,7 @@ def test_a_note_without_a_patient_is_refused_where_one_is_required():
         ("en", "5/3", r"\d+/\d+"),
         ("es", "3 de octubre de 2021", r"\d{1,2} de [a-z]+ de 20\d\d"),
         ("de", "03.05.2021", r"\d\d\.\d\d\.20\d\d"),
-        ("fr", "3 août 2024", r"\d+ \w+ 20\d\d"),
+        ("fr", "3 août 2024", r"\d+(er)? \w+ 20\d\d"),
         ("en", "2019-2021", r"20\d\d-20\d\d"),
         ("en", "May 3 to June 4, 2021", r"[A-Z][a-z]+ \d+ to [A-Z][a-z]+ \d+, 20\d\d"),
         ("en", "late May 2021", r"late [A-Z][a-z]+ 20\d\d"),
