@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold
-from deid_assets.policies.evidence import Role
 from deid_assets.policies.locales import Locale, PhraseWords, locale_of
 from deid_assets.policies.shapes import reshape
 from deid_assets.policies.words import renamed
@@ -210,8 +209,7 @@ def _proper(text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawin
         return 1, _simple(word, token, kind, drawing)
     saint = fold(text[tokens[place - 1].start : tokens[place - 1].end]) if place else ""
     if saint in _FEMALE_SAINTS or saint in _MALE_SAINTS:
-        role: Role = "f" if saint in _FEMALE_SAINTS else "m"
-        return 1, renamed(word, drawing.context, role=role, attempt=drawing.attempt)
+        return 1, _saint(word, drawing, kind, is_female=saint in _FEMALE_SAINTS)
     for used in range(min(3, len(tokens) - place) if word[0].isupper() else 0, 0, -1):
         name = text[token.start : tokens[place + used - 1].end]
         drawn = drawing.city(name, drawing.context, drawing.attempt) if len(name) > _SHORTEST_CITY else None
@@ -220,6 +218,21 @@ def _proper(text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawin
     if word.isupper() and len(word) < _ACRONYM_CHARS and not text.isupper():
         return 1, _acronym(word, drawing.context, drawing.attempt)
     return 1, renamed(word, drawing.context, role="last", attempt=drawing.attempt)
+
+
+def _saint(word: str, drawing: Drawing, kind: Kind, *, is_female: bool) -> str:
+    """Return another saint of the same sex, in the genitive where the original is."""
+    locale = locale_of(drawing.context.note.lang)
+    words: PhraseWords = getattr(locale, kind)
+    known = words.female_saints + words.male_saints
+    lemma, form = locale.inflection.split(word, lambda name: fold(name) in map(fold, known))
+    is_female = fold(lemma) in map(fold, words.female_saints) or (is_female and lemma not in words.male_saints)
+    saints = words.female_saints if is_female else words.male_saints
+    others = [saint for saint in saints if fold(saint) != fold(lemma)]
+    if not others:
+        return renamed(word, drawing.context, role="f" if is_female else "m", attempt=drawing.attempt)
+    drawn = Draw(drawing.context, "saint", fold(lemma), attempt=drawing.attempt).pick(others)
+    return cased_like(word, locale.inflection.join(drawn, form))
 
 
 def _simple(word: str, token: Token, kind: Kind, drawing: Drawing) -> str:

@@ -127,6 +127,8 @@ class PhraseWords:
         suffixes: Folded ends of compounds that say what it is, the longest first: straße, sairaalassa.
         stems: What stands before such an end.
         names: Names of one or more words.
+        female_saints: Women whom institutions are named after; where there are none, any given name is drawn.
+        male_saints: The same of men.
         templates: For a text without any of the kinds; ``{name}`` and ``{city}`` are filled in.
     """
 
@@ -136,6 +138,8 @@ class PhraseWords:
     stems: tuple[str, ...]
     names: tuple[str, ...]
     templates: tuple[str, ...]
+    female_saints: tuple[str, ...] = ()
+    male_saints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

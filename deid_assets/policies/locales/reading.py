@@ -64,6 +64,8 @@ class PhraseTable(_Table):
     grammar_stems: str = ""
     faker: str = ""
     names: tuple[str, ...] = ()
+    female_saints: str = ""
+    male_saints: str = ""
     templates: tuple[str, ...] = Field(min_length=1)
 
 
@@ -180,6 +182,8 @@ class LocaleFile(_Table):
             stems=tuple(sorted({stem for stem in stems if stem.isalpha()})),
             names=tuple(sorted(set(names))),
             templates=table.templates,
+            female_saints=tuple(table.female_saints.split()),
+            male_saints=tuple(table.male_saints.split()),
         )
 
     def _place_words(self) -> PlaceWords:
