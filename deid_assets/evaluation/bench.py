@@ -175,6 +175,7 @@ def work() -> None:
     contestant, notes = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own process
     with answers:
         pickle.dump(_ran(contestant, notes), answers)
+    os._exit(0)  # a thread that a detector left running must not keep the process
 
 
 def _ran(contestant: Contestant, notes: Sequence[Note]) -> Run | str:

@@ -12,6 +12,7 @@ from deid_assets.evaluation.bench import Contestant, contestants, measure
 BODY = """
 import os
 import sys
+import threading
 import time
 
 from deid_assets import Phi, Span, SpanSet
@@ -36,6 +37,8 @@ class Detector:
                 raise LookupError(note.text)
             if "DIE" in note.text:
                 os._exit(9)
+            if "THREAD" in note.text:
+                threading.Thread(target=time.sleep, args=(600,)).start()
             if "HANG" in note.text:
                 time.sleep(600)
             at = note.text.find(self.word)
@@ -116,6 +119,12 @@ def test_a_detector_without_a_result_says_why(runner, options, text, limit_s, fa
 
 def test_a_detector_that_is_not_installed_is_a_fault_that_names_the_others(runner):
     assert "unknown detector 'nobody'; installed: " in measure(Contestant("nobody", "nobody"), notes_of("Lee")).fault
+
+
+def test_a_thread_that_is_left_running_does_not_keep_the_result_back(runner):
+    run = measure(Contestant(runner, runner), notes_of("THREAD"), limit_s=60)
+
+    assert (run.fault, len(run.outcomes)) == ("", 1)
 
 
 def test_there_must_be_notes_and_time(runner):
