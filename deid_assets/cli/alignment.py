@@ -15,7 +15,7 @@ from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError
 from deid_assets.edits.annotations import Carrier, Tally
 from deid_assets.edits.carry import Meeting
-from deid_assets.edits.files import check_suffix, read_edits, read_lines
+from deid_assets.edits.files import EditsFile, check_suffix, read_lines
 from deid_assets.formats.atomic import atomic_file
 
 
@@ -47,9 +47,7 @@ def map_spans(
     check_out(out, inputs=[edits, spans], is_folder=False)
     if "text" in (keep or []):
         raise InputError("--keep text would carry original text over to the redacted notes; name another field")
-    carrier = Carrier(
-        {found.note_id: found for found in read_edits(edits)}, to_original, drop_overlapping, frozenset(keep or ())
-    )
+    carrier = Carrier(EditsFile(edits).take, to_original, drop_overlapping, frozenset(keep or ()))
     tally, unknown = Tally(), list[str]()
     with atomic_file(out) as file:
         for record in carrier.over(read_lines(spans), tally, unknown=unknown.append):

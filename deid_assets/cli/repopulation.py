@@ -33,8 +33,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import LineUp, resolve
 from deid_assets.core.span import DisjointSpans
-from deid_assets.edits.files import read_edits, write_edit_map, writing_edits
-from deid_assets.edits.maps import EditMap, MadeBy, edit_map
+from deid_assets.edits.files import EditsFile, write_edit_map, writing_edits
+from deid_assets.edits.maps import MadeBy, edit_map
 from deid_assets.edits.repopulate import Repopulated
 from deid_assets.edits.repopulate import repopulate as fill
 from deid_assets.formats import Annotated, Fault, write_notes
@@ -67,7 +67,7 @@ def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
     written_as = out_format(out, to)
     _check_outs(out, edits_out, inputs=[redacted, edits], is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=True)
-    filling = Filling(redaction, {found.note_id: found for found in read_edits(edits)})
+    filling = Filling(redaction, EditsFile(edits))
     withheld = Withheld()
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
@@ -83,10 +83,10 @@ class Filling:
 
     Args:
         redaction: Policy and key.
-        maps: Edit map by note id.
+        maps: Edit maps of the notes.
     """
 
-    def __init__(self, redaction: Redaction, maps: dict[str, EditMap]) -> None:
+    def __init__(self, redaction: Redaction, maps: EditsFile) -> None:
         self._redaction, self._maps = redaction, maps
         self.counted = {"notes": 0, "filled": 0}
         self.left = Counter[str]()
@@ -110,7 +110,7 @@ class Filling:
                 advance(len(chunk))
 
     def _filled(self, note: Note, made_by: MadeBy) -> Repopulated | Failed:
-        edits = self._maps.get(note.note_id)
+        edits = self._maps.take(note.note_id)
         if edits is None:
             return Failed(note.note_id, "repopulate", "NoEditMap")
         try:

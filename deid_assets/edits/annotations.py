@@ -55,13 +55,13 @@ class Carrier:
     """How annotations are carried over.
 
     Args:
-        maps: Edit map by note id.
+        take: Gives the edit map of a note, once; ``None`` where there is none.
         to_original: From the redacted text to the original.
         drop_overlapping: Leave a span out that meets a replacement; else it holds all of it.
         keep: Fields of a span that go along besides the usual ones.
     """
 
-    maps: Mapping[str, EditMap]
+    take: Callable[[str], EditMap | None]
     to_original: bool = False
     drop_overlapping: bool = False
     keep: frozenset[str] = frozenset()
@@ -87,7 +87,7 @@ class Carrier:
             if note_id in seen:
                 raise InputError(f"{where}: note {note_id!r} comes twice; merge its spans first")
             seen.add(note_id)
-            edits = self.maps.get(note_id)
+            edits = self.take(note_id)
             if edits is None:
                 unknown(note_id)
                 continue

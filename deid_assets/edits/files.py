@@ -86,6 +86,35 @@ def read_edits(path: Path) -> Iterator[EditMap]:
         yield edits
 
 
+class EditsFile:
+    """Edit maps looked up by note id, read no further than needed.
+
+    Memory stays flat where notes come in the same order, as ``deid redact`` writes them; maps that are passed over
+    wait in memory.
+
+    Args:
+        path: An edit file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._rest = read_edits(path)
+        self._passed: dict[str, EditMap] = {}
+
+    def take(self, note_id: str) -> EditMap | None:
+        """Return the map of a note, once; ``None`` where the file does not know it.
+
+        Raises:
+            InputError: A line on the way is wrong.
+        """
+        if note_id in self._passed:
+            return self._passed.pop(note_id)
+        for edits in self._rest:
+            if edits.note_id == note_id:
+                return edits
+            self._passed[edits.note_id] = edits
+        return None
+
+
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each object of a JSON Lines file with its place; blank lines are passed over.
 
