@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from deid_assets.core.redact import Policy
-from deid_assets.defs.build import redacted_notes
 from deid_assets.defs.instance import write_instance
+from deid_assets.defs.vaulting import redacted_notes
 
 # Outside pytest a warning goes to standard error, which is searched.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
