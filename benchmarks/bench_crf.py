@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=PARTS, action="append", help="all when not given")
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON, in place of the defaults")
-    parser.add_argument("--scheme", type=TagScheme, choices=list(TagScheme), default=TagScheme.BIOES)
+    parser.add_argument("--scheme", type=TagScheme, choices=list(TagScheme), default=TagScheme.BIO)
     parser.add_argument("--notes", type=int, default=25, help="synthetic notes per language")
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", ""))
