@@ -103,7 +103,9 @@ class LocaleFile(_Table):
         last = self._last()
         both = {*self.names.neutral.split(), *self._settle(female, male)}
         changes: Inflection = (
-            Finnish([*female, *male, *both], last) if self.inflection == "finnish" else _INFLECTIONS[self.inflection]
+            Finnish([*female, *male, *sorted(both)], last)
+            if self.inflection == "finnish"
+            else _INFLECTIONS[self.inflection]
         )
         given: dict[str, Sex] = {}
         lists.add_given(given, female, "f")
@@ -123,7 +125,7 @@ class LocaleFile(_Table):
             last=_pool(last, changes, without=own),
             given=given,
             surnames=surnames,
-            name_words=_name_words(self.names, {*own, *last}),
+            name_words=_name_words(self.names, sorted({*own, *last})),
             inflection=changes,
             streets=self._phrase_words(self.streets),
             hospitals=self._phrase_words(self.hospitals),
