@@ -24,8 +24,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
-from deid_assets.formats import Annotated, read_notes
 from deid_assets.synthesis import make_corpus
+from deid_assets.training.corpora import read_corpus
 from deid_flair import FlairDetector, FlairTrainer
 from deid_flair.folders import read
 from deid_flair.quiet import cores, quiet, use_threads
@@ -38,7 +38,7 @@ GROUPING = 8
 
 def trained(folder: Path, hidden: int, threads: int) -> Path:
     """Train a tagger for one epoch, so that there is one to time."""
-    found = make_corpus(lang="es", notes=60, seed=1)
+    found = make_corpus(lang="es", notes=20, seed=1)
     documents = [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)) for note, spans in found]
     trainer = FlairTrainer()
     embeddings = [
@@ -65,7 +65,7 @@ def trained(folder: Path, hidden: int, threads: int) -> Path:
 def some_notes(count: int) -> list[Note]:
     path = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan" / "dev.jsonl"
     if path.is_file():
-        return [found.note for found in read_notes(path) if isinstance(found, Annotated)][:count]
+        return [document.note for document in read_corpus(str(path), labels="meddocan").documents][:count]
     return [note for note, _ in make_corpus(lang="es", notes=count, seed=2)]
 
 
