@@ -23,7 +23,8 @@ _LARGE = 1_000_000  # inhabitants of a country that is written; smaller ones are
 _SEPARATOR = re.compile(r"[,;()/\n]")
 _CODED = re.compile(r"((?:[A-Z]{1,3}-)?\d{4,5}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|\d{5}-\d{4})(?: ([^\W\d].*))?")
 _PART = re.compile(r"[^,;()/\n]+")
-_WORDS_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019.-]* ?){1,3}),?[ \n]+(?:[A-Z]{2},? +)?$")
+_LOOKED_BACK, _CITY_WORDS = 60, 3  # characters; words of a city at most
+_STATE = re.compile(r"[A-Z]{2},?")
 _WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
 _FORM_OF_CASE = {"gen": "gen", "ine": "in", "ade": "in", "ela": "from", "abl": "from", "ill": "to", "all": "to"}
 _FORMS_OF_CITY = frozenset((*_FORM_OF_CASE, *_FORM_OF_CASE.values()))
@@ -207,9 +208,18 @@ def _in_form(locale: Locale, name: str, form: str) -> str:
 
 
 def _city_before(text: str, start: int, locale: Locale) -> str | None:
-    found = _WORDS_BEFORE.search(text, max(0, start - 60), start)
-    words = found[1].split() if found else []
-    return next((name for place in range(len(words)) if find_city(locale, name := " ".join(words[place:]))), None)
+    """Return the city that stands right before an offset, also before a US state."""
+    words = text[max(0, start - _LOOKED_BACK) : start].split() if text[start - 1 : start].isspace() else []
+    if words and _STATE.fullmatch(words[-1]):
+        words.pop()
+    name = ""
+    found = None
+    for word in reversed(words[-_CITY_WORDS:]):
+        if name and word[-1] in ",;:.":
+            break
+        name = f"{word} {name}" if name else word.rstrip(",")
+        found = name if find_city(locale, name) is not None else found
+    return found
 
 
 def _city_after(text: str, end: int, locale: Locale) -> str | None:
@@ -218,6 +228,7 @@ def _city_after(text: str, end: int, locale: Locale) -> str | None:
     return next((name for size in range(len(words), 0, -1) if find_city(locale, name := " ".join(words[:size]))), None)
 
 
+@lru_cache(maxsize=4096)
 def _region_group(locale: Locale, text: str) -> Sequence[str] | None:
     value = fold(text)
     return next((group for group in locale.places.regions if value in _folded(group)), None)
