@@ -92,7 +92,7 @@ WORDS: Mapping[str, CalendarWords] = {
         other_weekdays={"thur": 3, "weds": 2},
         seasons=listed("winter spring summer autumn"),
         season_forms=(listed("winter spring summer fall"), listed("wintertime springtime summertime autumntime")),
-        fillers=listed("of the in on at from since during by between around about early mid late year month as dated"),
+        fillers=listed("last next this past previous of the in on at from since during by between around about early mid late year month as dated"),
         until=listed("to until till through thru and"),
         ordinals=_ENGLISH_ORDINALS,
         quarter=listed("q quarter qtr"),
@@ -114,7 +114,7 @@ WORDS: Mapping[str, CalendarWords] = {
         other_weekdays={"miercoles": 2, "sabado": 5, "mie": 2, "sab": 5, "sábados": 5, "domingos": 6},
         seasons=listed("invierno primavera verano otoño"),
         fillers=listed(
-            "de del el la en día dia desde entre año mes los fecha principios finales mediados hacia sobre"
+            "pasado próximo este último de del el la en día dia desde entre año mes los fecha principios finales mediados hacia sobre"
         ),
         until=listed("a al y hasta"),
         ordinals=_with_first("º", ""),
@@ -137,7 +137,7 @@ WORDS: Mapping[str, CalendarWords] = {
         short_weekdays=listed("lun mar mer gio ven sab dom"),
         weekday_forms=(listed("lunedi martedi mercoledi giovedi venerdi sabato domenica"),),
         seasons=listed("inverno primavera estate autunno"),
-        fillers=listed("di del dell dal dall il l lo in nel nell da tra anno mese lì giorno metà inizio fine primi d"),
+        fillers=listed("scorso prossimo questo ultimo di del dell dal dall il l lo in nel nell da tra anno mese lì giorno metà inizio fine primi d"),
         until=listed("a al all e fino ed"),
         ordinals=_with_first("º", ""),
         elided={"il": "l'", "dal": "dall'", "al": "all'", "del": "dell'", "nel": "nell'"},
@@ -159,7 +159,7 @@ WORDS: Mapping[str, CalendarWords] = {
         short_weekdays=listed("lun mar mer jeu ven sam dim"),
         weekday_endings=("s",),
         seasons=listed("hiver printemps été automne"),
-        fillers=listed("le la l du de d en dès depuis entre mois an année début fin mi courant vers dans les jour"),
+        fillers=listed("dernier dernière prochain prochaine passé ce cet le la l du de d en dès depuis entre mois an année début fin mi courant vers dans les jour"),
         until=listed("au à et jusqu jusque"),
         ordinals=_with_first("er", ""),
         first_day="1er",
@@ -186,7 +186,7 @@ WORDS: Mapping[str, CalendarWords] = {
         seasons=listed("Winter Frühjahr Sommer Herbst"),
         season_forms=(listed("Winter Frühling Sommer Herbst"),),
         fillers=listed(
-            "am im in den der dem des vom von seit ab zum zwischen Anfang Mitte Ende Jahr Jahres Jahre Monat d Tag"
+            "letzten letzter letzte letztes vergangenen nächsten nächster dieses diesen am im in den der dem des vom von seit ab zum zwischen Anfang Mitte Ende Jahr Jahres Jahre Monat d Tag"
         ),
         until=listed("bis und auf"),
         ordinals=("ten",),
@@ -209,7 +209,7 @@ WORDS: Mapping[str, CalendarWords] = {
         weekday_forms=(listed("maa din woe don vrij zat zon"),),
         seasons=listed("winter lente zomer herfst"),
         season_forms=(listed("winter voorjaar zomer najaar"),),
-        fillers=listed("de op van in het vanaf sinds tussen begin eind medio half jaar maand den d dd per rond"),
+        fillers=listed("vorige afgelopen komende volgende deze dit de op van in het vanaf sinds tussen begin eind medio half jaar maand den d dd per rond"),
         until=("tot", "en", "t/m", "tot en met", "tot aan"),
         ordinals=("e",),
         other_endings=listed("ste de"),
@@ -232,7 +232,7 @@ WORDS: Mapping[str, CalendarWords] = {
         other_weekdays={"tor": 3},
         seasons=listed("vinter vår sommar höst"),
         season_forms=(listed("vintern våren sommaren hösten"), listed("vintras våras somras höstas")),
-        fillers=listed("den de i på från sedan under mellan år månad månaden början slutet mitten av fr o m omkring ca"),
+        fillers=listed("förra nästa senaste i den de i på från sedan under mellan år månad månaden början slutet mitten av fr o m omkring ca"),
         until=("till", "och", "tom", "t o m", "t.o.m.", "t.o.m", "fram till"),
         ordinals=_SWEDISH_ORDINALS,
         quarter=listed("q kvartal kvartalet kv"),
@@ -263,7 +263,7 @@ WORDS: Mapping[str, CalendarWords] = {
             listed("talven kevään kesän syksyn"),
             listed("talvesta keväästä kesästä syksystä"),
         ),
-        fillers=listed("vuonna vuoden vuodesta vuodelta vuoteen vuosi vuosina vuosien päivä päivänä päivää alkaen kuun alussa lopussa puolivälissä alku loppu noin pvm"),
+        fillers=listed("viime ensi tämän vuonna vuoden vuodesta vuodelta vuoteen vuosi vuosina vuosien päivä päivänä päivää alkaen kuun alussa lopussa puolivälissä alku loppu noin pvm"),
         until=listed("ja asti saakka sekä"),
         ordinals=(),
         quarter=("q", "neljännes", "vuosineljännes", "kvartaali"),

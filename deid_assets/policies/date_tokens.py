@@ -53,12 +53,14 @@ class Word:
         number: Day and month from 1, weekday from 0 (Monday), season from 0 (winter); -1 for other words.
         names: The row it belongs to, by number; a day's and a month's row begins with an empty name.
         weekday: For ``m``, the weekday it may be, with its row.
+        day: For a month before another month, the day it is: "sept novembre".
     """
 
     kind: str
     number: int = -1
     names: tuple[str, ...] = ()
     weekday: Word | None = None
+    day: Word | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def tokens_of(text: str, lang: str) -> Tokens | None:
                 words[place] = word
                 kind = word.kind
         kinds.append(kind)
+        if kinds[-3:] == ["M", " ", "M"] and (day := words[place - 2].day) is not None:
+            words[place - 2], kinds[-3] = day, day.kind
     return Tokens("".join(kinds), tuple(texts), words)
 
 
@@ -178,3 +182,5 @@ def _put(words: dict[str, Word], name: str, word: Word) -> None:
     known = words.setdefault(spelling, word)
     if known.kind == "M" and word.kind == "W":
         words[spelling] = Word("m", known.number, known.names, weekday=word)
+    elif known.kind == "M" and word.kind == "w":
+        words[spelling] = Word("M", known.number, known.names, day=word)

@@ -29,6 +29,10 @@ def long_form(day, lang, *, short=False):
     return f"{day.day}{first}{'.' if lang in ('de', 'fi') else ''} {month} {day.year}"
 
 
+def capitals(text):
+    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+
+
 def full(written):
     return date(written.year, written.month, written.day)
 
@@ -44,7 +48,7 @@ def test_a_date_in_words_is_read_and_moves_by_the_offset(day, lang, short, offse
     )
 
 
-@given(days, st.sampled_from(LANGS), st.sampled_from([str.upper, str.lower, str.title]), offsets)
+@given(days, st.sampled_from(LANGS), st.sampled_from([str.upper, str.lower, capitals]), offsets)
 def test_the_case_stays(day, lang, cased, offset):
     written = moved(cased(long_form(day, lang)), lang, days=offset)
 
@@ -70,8 +74,6 @@ def test_every_day_in_words_is_read_and_written(lang):
     for row in DAY_WORDS[lang]:
         for number, name in enumerate(row, start=1):
             text = f"{name} {WORDS[lang].months[4]}"
-            if (lang, name) == ("fr", "sept"):  # September, abbreviated, in this place
-                continue
             assert read(text, lang).day == number
             assert moved(text, lang, days=365 + 1 - number) == f"{row[0]} {WORDS[lang].months[4]}" or number == 1
 
@@ -165,7 +167,8 @@ def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expe
         ("sv", "hösten 2021", 100, "vintern 2022"), ("en", "Mon.", 1, "Tue."), ("fi", "maanantaina", 1, "tiistaina"),
         ("sv", "måndagen", 6, "söndagen"), ("en", "on the 3rd", 4, "on the 7th"), ("sv", "den 3:e", 4, "den 7:e"),
         ("de", "Ende Mai", 3, "Ende Juni"), ("es", "mar. 4/5/2021", 1, "mié. 5/5/2021"), ("en", "2021", 3, "2022"),
-        ("sv", "1:a maj", 1, "2:a maj"), ("sv", "1:a maj", 2, "3:e maj"), ("fr", "1er mai", 1, "2 mai"), ("fr", "30 avril 2021", 1, "1er mai 2021"), ("fr", "30/04/2021", 1, "01/05/2021"),
+        ("sv", "1:a maj", 1, "2:a maj"), ("sv", "1:a maj", 2, "3:e maj"), ("fr", "1er mai", 1, "2 mai"), ("en", "last May", 31, "last June"), ("es", "mayo pasado", 31, "junio pasado"),
+        ("fr", "sept novembre", 1, "huit novembre"), ("fr", "sept. 2020", 31, "oct. 2020"), ("fi", "viime toukokuussa", 31, "viime kesäkuussa"), ("fr", "30 avril 2021", 1, "1er mai 2021"), ("fr", "30/04/2021", 1, "01/05/2021"),
         ("it", "il 3 maggio", 5, "l'8 maggio"), ("it", "L'8 maggio", 1, "Il 9 maggio"), ("it", "dal 7 maggio", 1, "dall'8 maggio"),
         ("en", "21st of May", 1, "22nd of May"), ("en", "MAY 2ND", 1, "MAY 3RD"), ("en", "May 31", 1, "June 1"),
         ("de", "3. Jan.", 365 + 59, "3. Mär."), ("fr", "3 janv.", 365 + 59, "3 mars"),
