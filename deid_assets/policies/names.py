@@ -54,7 +54,11 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     parts: list[str] = []
     cursor = 0
     for piece in pieces:
-        parts += (text[cursor : piece.start], _other(text[piece.start : piece.end], piece, sex, context, attempt))
+        token = text[piece.start : piece.end]
+        drawn = _other(token, piece, sex, context, attempt)
+        if piece.kind == "name" and drawn in parts:  # María del Mar is not Nadia del Nadia
+            drawn = _other(token, piece, sex, context, attempt + 1)
+        parts += (text[cursor : piece.start], drawn)
         cursor = piece.end
     name = "".join((*parts, text[cursor:]))
     return _other_digits(name, context, attempt) if any(map(str.isdigit, between)) else name

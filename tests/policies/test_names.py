@@ -215,6 +215,12 @@ def test_a_whole_name_of_the_batch_is_not_drawn():
     assert Surrogate()("John Smith", span, Context(note, KEY, originals=originals)) not in (first, "[NAME]")
 
 
+def test_two_words_of_a_name_seldom_become_one():
+    drawn = [draw("María del Mar García", lang="es", patient=f"p{number}").split() for number in range(300)]
+
+    assert sum(first == second for first, _, second, _ in drawn) <= 3
+
+
 NAMES = st.sampled_from(["Ann Lee", "LEE, Ann", "Ann", "Lee's", "A. Lee", "Dr. Lee", "Maria Garcia-Lopez", "Bob Hill"])
 
 
