@@ -139,6 +139,19 @@ def test_a_whole_run_with_talking_detectors_and_broken_lines_leaks_nothing(nest,
     assert found == set()
 
 
+def test_a_vault_shows_no_text_and_no_id_without_its_key(nest, run_and_search, search, monkeypatch):
+    folder = nest.root.parent / "vault"
+    monkeypatch.setenv("DEID_VAULT_KEY", "6c" * 32)
+    nest.configure(SETTINGS + f'[vault]\nurl = "sqlite:///{folder / "vault.db"}"\nrequire_patient = false\n')
+
+    result, found = run_and_search()
+
+    assert nest.failures(result) == {}
+    assert found == set()
+    assert (folder / "vault.db").stat().st_size > 10_000
+    assert search((*SECRETS, "note-1", "6c6c6c"), [folder]) == set()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "goes_on"),
