@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -280,3 +282,12 @@ def test_settings_are_completed_with_the_published_values() -> None:
     }  # fmt: skip
     assert {name: found[name] for name in published} == published
     assert FlairTrainer().settings(found) == found
+
+
+def test_every_embedding_that_the_readme_names_is_accepted() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    tables = re.findall(r"`(\{kind = [^…`]+\})`", readme)
+
+    for table in tables:
+        FlairTrainer().settings(tomllib.loads(f"embeddings = [{table}]"))
+    assert len(tables) >= 10
