@@ -1,0 +1,194 @@
+"""What a tagger loses when it learns from redacted text: strict F1 on original notes, as Markdown.
+
+DEID_CORPORA=<folder with annotated/> python benchmarks/utility.py [--notes N] [--seed S]
+
+Notes of MEDDOCAN's train part are drawn by lot and redacted from their gold spans; the spans are moved along. One
+tagger with the settings of the ``crf`` recipe is trained on the original notes and one on each redaction; all read the
+original development notes. A span is right when its boundaries and MEDDOCAN's own label are. Intervals are of a paired
+bootstrap over the development notes: they do not hold what another draw of training notes or another key would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from conditions import conditions
+
+from deid_assets import plugins
+from deid_assets.core.comparison import COLUMNS, Comparison, Ratio
+from deid_assets.core.counts import Scheme
+from deid_assets.core.keys import Key
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Policy, redact
+from deid_assets.core.span import DisjointSpans
+from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
+from deid_assets.evaluation.resampling import compare
+from deid_assets.policies import load_policy
+from deid_assets.policies.collisions import Originals
+from deid_assets.training.corpora import read_corpus
+from deid_assets.training.recipe import Recipe, load_recipe
+from deid_assets.training.scoring import TagScores, score
+
+KEY = Key(bytes(range(32)))
+ORIGINAL = "original"
+NOT_REPLACED = frozenset({Phi.SEX, Phi.RELATIVE, Phi.OTHER})
+"""Categories that ``surrogate`` tags, since it has no other value for them. Neither HIPAA nor i2b2 2014 count them."""
+
+
+class Trained(NamedTuple):
+    """A tagger's scores and what stood in its training notes."""
+
+    scores: TagScores
+    cpu_s: float
+    spans: int
+    tagged: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--notes", type=int, default=200, help="training notes, drawn by lot; 500 are all")
+    parser.add_argument("--seed", type=int, default=1, help="of the draw, the training and the bootstrap")
+    parser.add_argument("--plain", action="store_true", help="train without the opinion of the rules")
+    options = parser.parse_args()
+    folder = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan"
+    if not folder.is_dir():
+        sys.exit(f"{folder} is not there; set DEID_CORPORA")
+    changes = {"labels": "native", "corpora": [], "strategy": "single", "seed": options.seed}
+    recipe = load_recipe("crf", changes=changes)
+    if options.plain:
+        recipe = recipe.model_copy(update={"settings": {**recipe.settings, "opinion": ""}})
+    train, test = (read_corpus(str(folder / f"{part}.jsonl"), labels="meddocan").documents for part in ("train", "dev"))
+    drawn = random.Random(options.seed).sample(train, min(options.notes, len(train)))
+    print(conditions(str(options.seed)), flush=True)
+    found = {name: _trained(recipe, *text, test) for name, text in _texts(drawn).items()}
+    gaps = paired({name: one.scores for name, one in found.items()}, test, seed=options.seed)
+    print(f"\n{len(drawn)} training notes, {len(test)} test notes, {found[ORIGINAL].spans:,} and {_gold(test):,} spans")
+    print(f"Opinion of the rules: {'not asked' if options.plain else 'asked'}\n")
+    _show(found, gaps)
+    _show_labels(found)
+
+
+def _texts(documents: Sequence[Document]) -> dict[str, tuple[list[Document], int]]:
+    """Return the training notes of each tagger, and how many of their spans are tags."""
+    originals = Originals.of(KEY, ((document.note, document.spans) for document in documents))
+    surrogate = load_policy("surrogate")
+    policies = {
+        "surrogate": surrogate,
+        "surrogate, sex, relatives and other kept": replace(
+            surrogate,
+            actions={label: action for label, action in surrogate.actions.items() if label not in NOT_REPLACED},
+            keep=surrogate.keep | NOT_REPLACED,
+        ),
+        "tag": load_policy("tag"),
+    }
+    texts = {name: moved(documents, policy, originals) for name, policy in policies.items()}
+    return {ORIGINAL: (list(documents), 0), **texts}
+
+
+def moved(documents: Iterable[Document], policy: Policy, originals: Originals) -> tuple[list[Document], int]:
+    """Return the notes redacted from their spans, with the spans where they lie now, and the number of tags.
+
+    Args:
+        documents: Annotated notes.
+        policy: One that takes no more than its spans.
+        originals: Values that no surrogate may be.
+    """
+    found, tags = [], 0
+    for document in documents:
+        redacted = redact(document.note, document.spans, policy, key=KEY, originals=originals)
+        note = replace(document.note, text=redacted.text)
+        spans = [
+            replace(span, start=redacted.to_redacted(span.start), end=redacted.to_redacted(span.end))
+            for span in document.spans
+        ]
+        tags += sum(redacted.text[span.start : span.end] == f"[{span.label}]" for span in spans)
+        found.append(Document(note, DisjointSpans.of(note, spans)))
+    return found, tags
+
+
+def train_tagger(recipe: Recipe, documents: Sequence[Document], out: Path) -> None:
+    """Train on all of the documents with a recipe's settings. None is held out: nothing is chosen by one."""
+    trainer = plugins.load_trainer(recipe.plugin)
+    task = Task(
+        phases=[documents],
+        dev=[],
+        labels=label_inventory(documents, native=recipe.native),
+        native=recipe.native,
+        scheme=recipe.scheme,
+        grouping=1 if recipe.grouping == "auto" else recipe.grouping,
+        seed=recipe.seed,
+        settings=trainer.settings(recipe.settings),
+    )
+    trainer.train(task, out, _progress)
+
+
+def _trained(recipe: Recipe, documents: Sequence[Document], tagged: int, test: Sequence[Document]) -> Trained:
+    with tempfile.TemporaryDirectory() as folder:
+        cpu = time.process_time()
+        train_tagger(recipe, documents, Path(folder))
+        cpu = time.process_time() - cpu
+        detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
+        return Trained(score(detector, test, native=recipe.native), cpu, _gold(documents), tagged)
+
+
+def paired(scores: Mapping[str, TagScores], documents: Sequence[Document], *, seed: int) -> Comparison:
+    """Return the strict scores with intervals, and the differences to the first; only ``STRICT`` is to be read.
+
+    ``compare`` wants counts for each of its schemes; the one that was counted stands under all of them.
+    """
+    ids = [document.note.note_id for document in documents]
+    rows = {
+        name: {
+            note_id: (counts.tp, counts.fp, counts.fn) * len(COLUMNS)
+            for note_id, counts in zip(ids, one.notes, strict=True)
+        }
+        for name, one in scores.items()
+    }
+    return compare(rows, seed=seed)
+
+
+def _show(found: Mapping[str, Trained], gaps: Comparison) -> None:
+    print("| Trained on | Spans that are tags | Precision | Recall | F1 | F1 to original | p | Training, s CPU |")
+    print("|:--|--:|--:|--:|--:|--:|--:|--:|")
+    for name, one in found.items():
+        cells = [_interval(gaps, name, ratio) for ratio in (Ratio.PRECISION, Ratio.RECALL, Ratio.F1)]
+        gap = gaps.difference(name, Scheme.STRICT, Ratio.F1)
+        apart = f"{gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}] | {gap.p:.3f}" if gap else "- | -"
+        print(f"| {name} | {one.tagged / one.spans:.1%} | {' | '.join(cells)} | {apart} | {one.cpu_s:.0f} |")
+
+
+def _interval(gaps: Comparison, name: str, ratio: Ratio) -> str:
+    found = gaps.interval(name, Scheme.STRICT, ratio)
+    if found is None:
+        return "-"
+    return f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}]" if ratio is Ratio.F1 else f"{found.value:.4f}"
+
+
+def _show_labels(found: Mapping[str, Trained]) -> None:
+    print("\n| Label | Gold | " + " | ".join(found) + " |\n|:--|--:" + "|--:" * len(found) + "|")
+    labels = found[ORIGINAL].scores.labels
+    for label in sorted(labels, key=lambda name: -labels[name].gold):
+        ratios = [one.scores.labels[label].f1 if label in one.scores.labels else None for one in found.values()]
+        cells = ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+        print(f"| {label} | {labels[label].gold:,} | {' | '.join(cells)} |")
+
+
+def _gold(documents: Iterable[Document]) -> int:
+    return sum(len(document.spans) for document in documents)
+
+
+def _progress(epoch: Epoch) -> None:
+    print(f"\r{epoch.epoch:4} {epoch.loss:12,.1f}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
