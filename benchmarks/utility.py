@@ -25,7 +25,7 @@ from conditions import conditions
 
 from deid_assets import plugins
 from deid_assets.core.comparison import COLUMNS, Comparison, Ratio
-from deid_assets.core.counts import Scheme
+from deid_assets.core.counts import Counts, Scheme
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, redact
@@ -70,7 +70,7 @@ def main() -> None:
     drawn = random.Random(options.seed).sample(train, min(options.notes, len(train)))
     print(conditions(str(options.seed)), flush=True)
     found = {name: _trained(recipe, *text, test) for name, text in _texts(drawn).items()}
-    gaps = paired({name: one.scores for name, one in found.items()}, test, seed=options.seed)
+    gaps = paired({name: one.scores.notes for name, one in found.items()}, test, seed=options.seed)
     print(f"\n{len(drawn)} training notes, {len(test)} test notes, {found[ORIGINAL].spans:,} and {_gold(test):,} spans")
     print(f"Opinion of the rules: {'not asked' if options.plain else 'asked'}\n")
     _show(found, gaps)
@@ -140,18 +140,20 @@ def _trained(recipe: Recipe, documents: Sequence[Document], tagged: int, test: S
         return Trained(score(detector, test, native=recipe.native), cpu, _gold(documents), tagged)
 
 
-def paired(scores: Mapping[str, TagScores], documents: Sequence[Document], *, seed: int) -> Comparison:
+def paired(counts: Mapping[str, Sequence[Counts]], documents: Sequence[Document], *, seed: int) -> Comparison:
     """Return the strict scores with intervals, and the differences to the first; only ``STRICT`` is to be read.
 
     ``compare`` wants counts for each of its schemes; the one that was counted stands under all of them.
+
+    Args:
+        counts: By tagger, one per document and in their order.
+        documents: What was scored.
+        seed: Of the draws.
     """
     ids = [document.note.note_id for document in documents]
     rows = {
-        name: {
-            note_id: (counts.tp, counts.fp, counts.fn) * len(COLUMNS)
-            for note_id, counts in zip(ids, one.notes, strict=True)
-        }
-        for name, one in scores.items()
+        name: {note_id: (one.tp, one.fp, one.fn) * len(COLUMNS) for note_id, one in zip(ids, of_notes, strict=True)}
+        for name, of_notes in counts.items()
     }
     return compare(rows, seed=seed)
 

@@ -1,0 +1,218 @@
+"""What notes of another language, or synthetic ones, add to a CRF trained on a small corpus, as Markdown.
+
+DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--target grascco ...] [--plain]
+
+The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
+``zero-shot`` from the source alone, ``mix`` from both. The sequential strategy is left out: CRFsuite cannot go on from
+a model, so for a CRF it gives what ``mix`` gives. A target without a train part is divided into folds by note, and each
+note is read by a model that has not seen it. Labels are the seven categories of i2b2 2014, of which those are kept that
+the target and both sources annotate. Intervals are of a paired bootstrap over the notes of the target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from conditions import conditions
+from utility import paired, train_tagger
+
+from deid_assets import plugins
+from deid_assets.core.comparison import Comparison, Ratio
+from deid_assets.core.counts import Scheme
+from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.phi import I2B2_2014, Phi
+from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.core.trainer import Document
+from deid_assets.training.corpora import check_apart, folds, read_corpus
+from deid_assets.training.recipe import Recipe, load_recipe
+
+FOLDS = 3
+MEDDOCAN = "es"
+"""The source of real notes: MEDDOCAN's train part, Spanish."""
+COLUMNS = (
+    (Level.ENTITY, Granularity.BINARY),
+    (Level.TOKEN, Granularity.CATEGORY),
+    (Level.TOKEN, Granularity.BINARY),
+)
+"""Beside entities by category, which have an interval."""
+OF_CATEGORY = {
+    "NAME": Phi.NAME,
+    "PROFESSION": Phi.PROFESSION,
+    "LOCATION": Phi.LOCATION,
+    "AGE": Phi.AGE,
+    "DATE": Phi.DATE,
+    "CONTACT": Phi.PHONE,
+    "ID": Phi.ID,
+}
+"""What stands for each category of i2b2 2014."""
+
+
+class Target(NamedTuple):
+    """A corpus that a tagger is wanted for: files below ``annotated/``, label map, language."""
+
+    train: str
+    labels: str
+    lang: str
+    test: str = ""
+
+
+TARGETS = {
+    "grascco": Target("grascco-phi/dev.jsonl", "grascco", "de"),
+    "eds-pseudo": Target("eds-pseudo-templates/dev.jsonl", "eds_pseudo", "fr"),
+    "asq-phi": Target("asq-phi/dev.jsonl", "asq_phi", "en"),
+    "turku-ner": Target("turku-ner-fi/train.jsonl", "turku_ner", "fi", "turku-ner-fi/dev.jsonl"),
+}
+Documents = Sequence[Document]
+Parts = list[tuple[list[Document], list[Document]]]
+
+
+class Outcome(NamedTuple):
+    """What a strategy gave: scores of each note of the target, mean training notes of a model, and its cost."""
+
+    notes: Sequence[SixScores]
+    learnt: float
+    cpu_s: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", choices=TARGETS, action="append", help="all when not given")
+    parser.add_argument("--source-notes", type=int, default=60, help="notes of each source")
+    parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn by lot")
+    parser.add_argument("--plain", action="store_true", help="train without the opinion of the rules")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
+    if not root.is_dir():
+        sys.exit(f"{root} is not there; set DEID_CORPORA")
+    recipe = load_recipe("crf", changes={"corpora": [], "strategy": "single", "seed": options.seed})
+    if options.plain:
+        recipe = recipe.model_copy(update={"settings": {**recipe.settings, "opinion": ""}})
+    print(f"{conditions(str(options.seed))}\n\nOpinion of the rules: {'not asked' if options.plain else 'asked'}")
+    meddocan = _drawn(_read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed)
+    for name in options.target or TARGETS:
+        target = TARGETS[name]
+        synthetic = read_corpus(f"synthetic:{target.lang}:{options.source_notes}").documents
+        parts = _parts(root, target, most=options.turku_notes, seed=options.seed)
+        _show(name, parts, {MEDDOCAN: meddocan, "synthetic": synthetic}, recipe)
+
+
+def _read(root: Path, path: str, labels: str) -> list[Document]:
+    return list(read_corpus(str(root / path), labels=labels).documents)
+
+
+def _drawn(documents: Documents, most: int, *, seed: int) -> list[Document]:
+    return random.Random(seed).sample(documents, min(most, len(documents)))
+
+
+def _parts(root: Path, target: Target, *, most: int, seed: int) -> Parts:
+    """Return training and test documents: the corpus' own parts, or folds."""
+    documents = _read(root, target.train, target.labels)
+    if target.test:
+        return [(_drawn(documents, most, seed=seed), _read(root, target.test, target.labels))]
+    return folds(documents, count=FOLDS, seed=seed)
+
+
+def categories(documents: Iterable[Document]) -> frozenset[str]:
+    """Return the categories of i2b2 2014 that are annotated."""
+    labels = {span.label for document in documents for span in document.spans}
+    return frozenset(category for label in labels if (category := I2B2_2014.label_of(label)))
+
+
+def coarse(documents: Iterable[Document], kept: frozenset[str]) -> list[Document]:
+    """Return the documents with spans of these categories alone, each under the label that stands for it."""
+    return [Document(each.note, DisjointSpans.of(each.note, _coarse(each.spans, kept))) for each in documents]
+
+
+def _coarse(spans: SpanSet, kept: frozenset[str]) -> list[Span]:
+    named = ((span, I2B2_2014.label_of(span.label)) for span in spans)
+    return [replace(span, label=OF_CATEGORY[name], native_label="") for span, name in named if name in kept]
+
+
+def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe) -> None:
+    every = [document for pair in parts for documents in pair for document in documents]
+    kept = frozenset.intersection(*(categories(documents) for documents in (every, *sources.values())))
+    parts = [(coarse(train, kept), coarse(test, kept)) for train, test in parts]
+    sources = {source: coarse(documents, kept) for source, documents in sources.items()}
+    found = _outcomes(parts, sources, recipe, kept)
+    tested = [document for _, test in parts for document in test]
+    counts = {
+        strategy: [one.micro(Level.ENTITY, Granularity.CATEGORY) for one in outcome.notes]
+        for strategy, outcome in found.items()
+    }
+    gaps = paired(counts, tested, seed=recipe.seed)
+    spans = sum(len(document.spans) for document in tested)
+    how = f"{len(parts)} folds" if len(parts) > 1 else "its own parts"
+    print(f"\n### {name}: {len(tested)} notes and {spans:,} spans scored, {how}; {', '.join(sorted(kept))}\n")
+    print("| Strategy | Notes learnt from | C_E | C_E to single | p | B_E | C_T | B_T | Training, s CPU |")
+    print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for strategy, outcome in found.items():
+        _show_row(strategy, outcome, gaps)
+
+
+def _show_row(strategy: str, outcome: Outcome, gaps: Comparison) -> None:
+    pooled = sum(outcome.notes, SixScores())
+    own = gaps.interval(strategy, Scheme.STRICT, Ratio.F1)
+    gap = gaps.difference(strategy, Scheme.STRICT, Ratio.F1)
+    others = [pooled.micro(*column).f1 for column in COLUMNS]
+    cells = [
+        f"{own.value:.3f} [{own.low:.3f}, {own.high:.3f}]" if own else "-",
+        f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] | {gap.p:.3f}" if gap else "- | -",
+        *("-" if value is None else f"{value:.3f}" for value in others),
+        f"{outcome.cpu_s:.0f}",
+    ]
+    print(f"| {strategy} | {outcome.learnt:.0f} | {' | '.join(cells)} |", flush=True)
+
+
+def _outcomes(
+    parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, kept: frozenset[str]
+) -> dict[str, Outcome]:
+    """Return each strategy's outcome; ``single`` comes first and is what the others are compared with."""
+    found = {"single": _learnt(parts, recipe, kept)}
+    tested = [document for _, test in parts for document in test]
+    for source, documents in sources.items():
+        found[f"zero-shot, {source}"] = _learnt([(list(documents), tested)], recipe, kept)
+        mixed = [([*documents, *train], test) for train, test in parts]
+        found[f"mix, {source} + target"] = _learnt(mixed, recipe, kept)
+    rules = _scored(plugins.load("rules"), tested, kept)
+    return {**found, "rules alone": Outcome(rules, 0, 0)}
+
+
+def _learnt(parts: Parts, recipe: Recipe, kept: frozenset[str]) -> Outcome:
+    notes: list[SixScores] = []
+    cpu = 0.0
+    for train, test in parts:
+        check_apart(train, test, role="test")
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.process_time()
+            train_tagger(recipe, train, Path(folder))
+            cpu += time.process_time() - started
+            detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
+            notes += _scored(detector, test, kept)
+    return Outcome(notes, sum(len(train) for train, _ in parts) / len(parts), cpu)
+
+
+def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:
+    """Return the scores of each note. Predictions of categories that are not kept do not count."""
+    scored = []
+    for document, outcome in zip(documents, detect(detector, [each.note for each in documents]), strict=True):
+        note = document.note
+        if isinstance(outcome, Failed):
+            sys.exit(f"{detector.name} failed on note {note.note_id!r} with {outcome.error}")
+        found = SpanSet.of(note, _coarse(outcome, kept))
+        scored.append(six_scores([(note, document.spans, found)]))
+    return scored
+
+
+if __name__ == "__main__":
+    main()
