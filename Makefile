@@ -17,7 +17,9 @@ export HF_HUB_OFFLINE := 1
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := deid_assets resources plugins tests benchmarks docs
-PLUGINS := -e plugins/rules -e plugins/presidio
+PLUGINS := -e plugins/rules -e plugins/presidio -e plugins/crf
+# Deduce takes minutes to start for the first time.
+TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
 MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
 
 .PHONY: help run ui test test-all lint types imports bench install install-dev install-all clean
@@ -43,7 +45,7 @@ lint: install-dev
 	@$(BIN)/ruff format --check $(CODE)
 
 types: install-dev
-	@$(BIN)/mypy deid_assets resources/deid_resources plugins/rules/deid_rules plugins/presidio/deid_presidio plugins/known_identity/deid_known_identity plugins/template/deid_template
+	@$(BIN)/mypy deid_assets resources/deid_resources $(wildcard plugins/*/deid_*)
 
 imports: install-dev
 	@$(BIN)/lint-imports
@@ -71,7 +73,7 @@ $(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "Installing what the tests need"
-	@$(PIP_INSTALL) -e '.[dev]' $(PLUGINS) -e plugins/known_identity
+	@$(PIP_INSTALL) -e '.[dev]' $(foreach plugin,$(TESTED),-e $(plugin))
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches

@@ -45,6 +45,7 @@ class Detector:
 
 SETTINGS = """\
 line_up = ["stencil"]
+recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"
 languages = ["en"]

@@ -19,7 +19,7 @@ TRAINING_JOB = "train_taggers"
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """What sums up over all batches, and so has no partitions."""
 
-TAGGERS = dg.AssetSelection.assets("training_corpus") | dg.AssetSelection.key_prefixes("tagger", "onnx")
+TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "onnx")
 """What is trained before the first batch, and so has no partitions either."""
 
 ON_DEMAND = {"deid/on_demand": "yes"}

@@ -5,7 +5,14 @@ import pytest
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.store.files import ALL
 
-BELOW_MERGED = {"redacted_notes/tag", "redacted_notes/blackout", "quarantine", "released_corpus", "release_report"}
+BELOW_MERGED = {
+    "redacted_notes/tag",
+    "redacted_notes/blackout",
+    "quarantine",
+    "released_corpus",
+    "release_diff",
+    "release_report",
+}
 BELOW_SPANS = {"merged_spans", *BELOW_MERGED}
 
 
@@ -42,7 +49,7 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
         pytest.param(
             'release_policy = "tag"',
             'release_policy = "blackout"',
-            {"quarantine", "released_corpus", "release_report"},
+            {"quarantine", "released_corpus", "release_diff", "release_report"},
             id="another policy released",
         ),
         pytest.param('["stencil"]', '["stencil", "shade"]', BELOW_SPANS, id="a longer line-up"),

@@ -13,7 +13,7 @@ from deid_assets.config import Settings
 from deid_assets.defs.build import build_definitions
 
 GOLDEN = Path(__file__).with_name("definitions.json")
-DETECTORS = ("presidio", "rules")
+DETECTORS = ("crf", "presidio", "rules")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,149 @@
+"""Taggers in the graph: trained, exported, gated and used, on small corpora through Dagster."""
+
+import json
+
+import pytest
+
+from deid_assets import plugins
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.store.files import ALL
+
+CRF = """\
+name = "mine"
+plugin = "crf"
+corpora = ["synthetic:en:40"]
+scheme = "bio"
+grouping = 1000
+[settings]
+opinion = ""
+max_iterations = 40
+min_patients = 1
+"""
+ENCODER = """\
+name = "small"
+plugin = "transformers"
+corpora = ["gold"]
+[settings]
+encoder = "new"
+epochs = 25
+batch = 8
+learning_rate = 3e-3
+patience = 25
+window = 64
+[settings.new]
+layers = 1
+hidden = 32
+heads = 2
+positions = 64
+vocabulary = 400
+"""
+
+
+def with_recipe(installation, recipe, *, line_up, gates=""):
+    name = recipe.split('"')[1]
+    taggers = {"crf", "transformers", "onnx"} & plugins.available().keys()
+    installation.detectors = ("stencil", "shade", *sorted(taggers))
+    path = installation.root / f"{name}.toml"
+    path.write_text(recipe)
+    settings = installation.default_settings.replace("recipes = []", f'recipes = ["{path}"]')
+    installation.configure(settings.replace('["stencil"]', json.dumps(line_up)).replace("[gates]", f"[gates]\nnear_duplicates = 1.0\n{gates}"))
+
+
+def many(note_records, count):
+    """Return notes by the eight, each eight with other names; their stories repeat."""
+    return [record for first in range(0, count, 8) for record in note_records(first)]
+
+
+@pytest.fixture
+def needs():
+    def check(*names):
+        if missing := set(names) - plugins.available(plugins.TRAINERS).keys() - plugins.available().keys():
+            pytest.skip(f"not installed: {', '.join(sorted(missing))}")
+
+    return check
+
+
+def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    batch = installation.receive(many(note_records, 16))
+    trained = installation.run(None, job="train_taggers")
+    assert trained.success, installation.failures(trained)
+    done = installation.run(batch)
+    assert done.success, installation.failures(done)
+
+    corpus = installation.corpus()
+    receipt = corpus.files.receipt("tagger/mine", ALL)
+    assert receipt.verdicts["learnt"]["passed"]
+    assert corpus.files.receipt("spans/mine", batch).inputs["tagger/mine@all"] == receipt.digest
+    assert set(corpus.files.read("spans/mine", batch, "spans").column("source").to_pylist()) == {"mine"}
+    corpus.files.verify_chain("released_corpus", batch)
+    manifest = json.loads((corpus.settings.released / batch / "manifest.json").read_text())
+    assert set(manifest["line_up"]) == {"stencil", "mine"}
+
+
+def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil", "mine"])
+    batch = installation.receive(note_records(4))
+    done = installation.run(batch)
+    assert "tagger/mine: never trained; run the job train_taggers" in installation.failures(done)["spans__mine"]
+    assert installation.corpus().files.find("released_corpus", batch) is None
+    assert installation.corpus().taggers.untrained() == ["tagger/mine"]
+
+
+def test_a_model_below_the_floor_is_not_stored(installation, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil"], gates="tagger_f1 = 1.0")
+    done = installation.run(None, job="train_taggers")
+    assert "not stored, because a check failed: learnt" in installation.failures(done)["tagger__mine"]
+    assert installation.corpus().files.find("tagger/mine", ALL) is None
+
+
+def test_an_altered_model_is_written_out_again_from_the_store(installation, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil"], gates="tagger_f1 = 0.4")
+    assert installation.run(None, job="train_taggers").success
+    folder = installation.corpus().taggers.unpacked("tagger/mine")
+    (folder / "tagger.json").write_text("{}")
+    again = installation.corpus().taggers.unpacked("tagger/mine")
+    assert json.loads((again / "tagger.json").read_text())["plugin"] == "crf"
+
+    stored = next((installation.store / "restricted" / "tagger" / "mine" / ALL).glob("files-*.parquet"))
+    stored.write_bytes(stored.read_bytes()[:-1] + b"x")
+    (folder / "tagger.json").write_text("{}")
+    with pytest.raises(ProvenanceError, match="altered"):
+        installation.corpus().taggers.unpacked("tagger/mine")
+
+
+def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), line_up=["stencil"])
+    batch = installation.receive(many(note_records, 24))
+    assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil").success
+    trained = installation.run(None, job="train_taggers")
+    assert trained.success, installation.failures(trained)
+    assert installation.run(None, "scorecard/stencil", job="nightly_scorecards").success
+
+    files = installation.corpus().files
+    learnt = files.receipt("training_corpus", ALL).counts["notes"]
+    scored = files.receipt("scorecard/stencil", ALL).counts["annotated_notes"]
+    assert 0 < learnt < 24
+    assert learnt + scored == 24
+
+
+def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, note_records, needs):
+    needs("transformers", "onnx")
+    with_recipe(installation, ENCODER, line_up=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3")
+    batch = installation.receive(many(note_records, 80))
+    assert installation.run(batch, "raw_notes", "gold_annotations").success
+    trained = installation.run(None, job="train_taggers")
+    assert trained.success, installation.failures(trained)
+    done = installation.run(batch, "spans/small")
+    assert done.success, installation.failures(done)
+
+    files = installation.corpus().files
+    parity = files.receipt("onnx/small", ALL).verdicts["parity"]
+    assert parity["counts"]["differing_spans"] == 0
+    assert parity["counts"]["spans"] > 0
+    assert files.receipt("spans/small", batch).inputs["onnx/small@all"] == files.receipt("onnx/small", ALL).digest
