@@ -19,10 +19,6 @@ from pathlib import Path
 import onnxruntime
 import torch
 from conditions import conditions
-from deid_onnx import OnnxDetector
-from deid_onnx.detector import PRECISIONS
-from deid_onnx.parity import parity
-from deid_transformers import TransformersDetector, TransformersTrainer
 
 from deid_assets import DisjointSpans, Note
 from deid_assets.core.detector import Detector
@@ -30,6 +26,10 @@ from deid_assets.core.tagging import TagScheme, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
 from deid_assets.synthesis import make_corpus
 from deid_assets.training.scoring import score
+from deid_onnx import OnnxDetector
+from deid_onnx.detector import PRECISIONS
+from deid_onnx.parity import parity
+from deid_transformers import TransformersDetector, TransformersTrainer
 
 PASSES = 5
 SETTINGS = {

@@ -12,10 +12,10 @@ from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, correction
 from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
-from deid_assets.cli.training import export, list_recipes, train
 from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
+from deid_assets.cli.training import export, list_recipes, train
 from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
 

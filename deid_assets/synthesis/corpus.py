@@ -103,7 +103,7 @@ def _notes(world: World, mix: Mix) -> Iterator[tuple[Note, SpanSet]]:
     for index in count():
         patient, rng = world.patient(index)
         for encounter in world.encounters(patient, rng, mix.kinds):
-            note_id = f"syn-{world.grammar.lang}-{next(number):06d}"
+            note_id = f"syn-{world.grammar.lang}-{world.seed}-{next(number):06d}"
             yield _note(world, patient, encounter, mix, rng=rng, note_id=note_id)
 
 

@@ -78,7 +78,7 @@ class World:
 
     def __init__(self, grammar: Grammar, seed: int) -> None:
         self.grammar = grammar
-        self._seed = seed
+        self.seed = seed
         rng = Random(f"deid-synthesis/{grammar.lang}/{seed}/world")  # noqa: S311 - simulation, not cryptography
         self._variants = grammar.lines("variants")
         self._sites = {
@@ -91,7 +91,7 @@ class World:
     def patient(self, index: int) -> tuple[Patient, Random]:
         """Return the patient of a number, and the source of chance for his or her notes."""
         grammar = self.grammar
-        rng = Random(f"deid-synthesis/{grammar.lang}/{self._seed}/patient/{index}")  # noqa: S311 - simulation
+        rng = Random(f"deid-synthesis/{grammar.lang}/{self.seed}/patient/{index}")  # noqa: S311 - simulation
         topic, variant = rng.choice(grammar.topics), rng.choice(self._variants)
         problem = dict(zip(PROBLEM, rng.choice(grammar.lines("problems", topic)).split(" / "), strict=True))
         sex = rng.choice(grammar.lines("sexes", topic))
@@ -113,7 +113,7 @@ class World:
         subjects["site"] = rng.choice(self._sites[variant, "make.hospital"])
         subjects["site2"] = rng.choice(self._sites[variant, "make.facility"])
         patient = Patient(
-            f"syn-{grammar.lang}-p{index:05d}",
+            f"syn-{grammar.lang}-{self.seed}-p{index:05d}",
             person,
             born,
             admitted,

@@ -132,6 +132,16 @@ def test_the_examples_of_the_release_diff_run(tmp_path):
     assert (tmp_path / "what-changed" / "diff.html").exists()
 
 
+@pytest.mark.skipif("crf" not in available(), reason="the examples need crf")
+def test_the_examples_of_taggers_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "taggers.md")), tmp_path)
+
+    assert "a2_11_here" in done.stdout
+    assert "sentences in groups of 1000" in done.stderr
+    assert (tmp_path / "model" / "card.json").exists()
+    assert (tmp_path / "spans.jsonl").read_text().count('"source"')
+
+
 @pytest.mark.slow
 def test_the_examples_of_hiding_in_plain_sight_run(tmp_path):
     done = run("\n".join(blocks(DOCS / "hips.md")), tmp_path)

@@ -46,7 +46,11 @@ def with_recipe(installation, recipe, *, line_up, gates=""):
     path = installation.root / f"{name}.toml"
     path.write_text(recipe)
     settings = installation.default_settings.replace("recipes = []", f'recipes = ["{path}"]')
-    installation.configure(settings.replace('["stencil"]', json.dumps(line_up)).replace("[gates]", f"[gates]\nnear_duplicates = 1.0\n{gates}"))
+    installation.configure(
+        settings.replace('["stencil"]', json.dumps(line_up)).replace(
+            "[gates]", f"[gates]\nnear_duplicates = 1.0\n{gates}"
+        )
+    )
 
 
 def many(note_records, count):

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context, redact
+from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.collisions import Originals
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import locale_of
 from deid_assets.policies.locales.finnish import cases
-from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
 from deid_assets.testing import marked
 
@@ -210,7 +209,7 @@ def test_a_whole_name_of_the_batch_is_not_drawn():
     first = Surrogate()("John Smith", span, Context(note, KEY))
     real = Note("m", first, patient_id="q", lang="en")
     batch = [(real, DisjointSpans.of(real, [Span(0, len(first), Phi.NAME)]))]
-    originals = Originals.of(KEY, batch, labels=frozenset({Phi.NAME}))
+    originals = originals_of(Policy("mine", Surrogate()), KEY, batch)
 
     assert Surrogate()("John Smith", span, Context(note, KEY, originals=originals)) not in (first, "[NAME]")
 

@@ -57,7 +57,7 @@ def test_languages_do_not_share_texts():
 
 
 def test_notes_carry_ids_language_kind_and_patient(lang, corpus):
-    assert [note.note_id for note, _ in corpus] == [f"syn-{lang}-{n:06d}" for n in range(200)]
+    assert [note.note_id for note, _ in corpus] == [f"syn-{lang}-20-{n:06d}" for n in range(200)]
     assert {note.lang for note, _ in corpus} == {lang}
     assert {note.meta["kind"] for note, _ in corpus} == set(KINDS)
     assert all(note.patient_id for note, _ in corpus)

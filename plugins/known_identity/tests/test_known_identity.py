@@ -8,7 +8,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from deid_known_identity import KnownIdentityDetector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.formats.identities import Identity
 from deid_assets.identities import IdentityTable, build_table
 from deid_assets.testing import check_detector, mark, marked
+from deid_known_identity import KnownIdentityDetector
 
 PATIENT = [
     ("name", "William Anton Zedmarlow"),

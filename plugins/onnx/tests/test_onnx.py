@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from deid_onnx import OnnxDetector
-from deid_onnx.parity import parity
-from deid_onnx.tagger import Chain, write_chain
 from networks_here import TAGS, folder
 
 from deid_assets import Note, Phi
 from deid_assets.core.errors import ConfigError, InputError, PluginError
 from deid_assets.testing import check_detector, mark
+from deid_onnx import OnnxDetector
+from deid_onnx.parity import parity
+from deid_onnx.tagger import Chain, write_chain
 
 TEXT = "Seen by Ana Moreno on 12/03.\nAna was well."
 

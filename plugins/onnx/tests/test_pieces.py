@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deid_onnx.pieces import Pieces, PieceSettings, batches, padded, rows, word_windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -17,6 +16,7 @@ from tokenizers_here import KINDS, SENTENCES, train
 
 from deid_assets.core.errors import PluginError
 from deid_assets.core.tagging import tokenize
+from deid_onnx.pieces import Pieces, PieceSettings, batches, padded, rows, word_windows
 
 SETTINGS = PieceSettings(before=2, after=3, pad=0, unknown=1, window=64, overlap=16, word=16)
 _MADE: dict[str, Path] = {}

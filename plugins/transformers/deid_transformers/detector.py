@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from deid_assets import Note, SpanSet
+from deid_assets.core.errors import ConfigError
 from deid_onnx.detector import NOTES_ON_GPU, network
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import cores
 from deid_onnx.tagger import Tagger, read_chain
-
-from deid_assets import Note, SpanSet
-from deid_assets.core.errors import ConfigError
 from deid_transformers.trainer import VERSION
 
 

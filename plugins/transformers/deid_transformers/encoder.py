@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 import transformers
-from deid_onnx.folder import refuse_pickles
-from deid_onnx.pieces import PieceSettings
 
 from deid_assets.core.errors import PluginError, TrainingError
+from deid_onnx.folder import refuse_pickles
+from deid_onnx.pieces import PieceSettings
 from deid_transformers.settings import NEW, TransformersSettings
 from deid_transformers.vocabulary import LINE, learn
 

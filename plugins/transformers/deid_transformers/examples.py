@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from deid_onnx.pieces import Pieces, Row, padded, rows
 from numpy.typing import NDArray
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.tagging import OUTSIDE
 from deid_assets.core.trainer import Document, Task
+from deid_onnx.pieces import Pieces, Row, padded, rows
 
 _CHUNK = 16  # batches that are sorted by length together
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from deid_onnx.convert import to_fp16, to_int8
 from deid_onnx.folder import TAGGER_FILE, read_folder
 from deid_onnx.pieces import TOKENIZER_FILE
 from deid_onnx.session import OUTPUT
 from deid_onnx.tagger import CHAIN_FILE
-
 from deid_transformers.encoder import load_tagger
 
 _OPSET = 17

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 import transformers
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.trainer import Epoch, Report, Task
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.encoder import (
     load_config,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from deid_onnx.pieces import Pieces
 from numpy.typing import NDArray
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Epoch, Report
+from deid_onnx.pieces import Pieces
 from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import Pretraining

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from deid_onnx.families.transformers import EncoderNetwork
-from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces
-from deid_onnx.session import cores
-from deid_onnx.tagger import Chain, Tagger, write_chain
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import TagScheme, tag_set
 from deid_assets.core.trainer import Report, Task, labelled
 from deid_assets.training.viterbi import constraints
+from deid_onnx.families.transformers import EncoderNetwork
+from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces
+from deid_onnx.session import cores
+from deid_onnx.tagger import Chain, Tagger, write_chain
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import load_model, quiet, tag_config

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from deid_onnx.families import Feeds, Run
-from deid_onnx.tagger import Tagger
 from numpy.typing import NDArray
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.trainer import Document, Epoch, Report, Task, labelled
+from deid_onnx.families import Feeds, Run
+from deid_onnx.tagger import Tagger
 from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_transformers.crf import LinearChain
 from deid_transformers.examples import Batch, Example, read_batches

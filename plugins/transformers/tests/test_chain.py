@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_transformers.crf import LinearChain
-from deid_transformers.optimize import adamw, generator, linear_rate
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import TagScheme, tag_set
+from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_transformers.crf import LinearChain
+from deid_transformers.optimize import adamw, generator, linear_rate
 
 
 @pytest.mark.parametrize("scheme", list(TagScheme))

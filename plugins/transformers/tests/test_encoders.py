@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from deid_transformers import TransformersDetector
-from deid_transformers.encoder import positions_of
 from tiny_tasks import TINY, documents, task, train, with_settings
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from deid_assets import Note
 from deid_assets.core.errors import PluginError, TrainingError
 from deid_assets.testing import CONTRACT_TEXTS, check_detector
+from deid_transformers import TransformersDetector
+from deid_transformers.encoder import positions_of
 
 SMALL = {
     "vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from deid_onnx import OnnxDetector
-from deid_onnx.parity import parity
-from deid_transformers import TransformersDetector, TransformersTrainer
 from tiny_tasks import documents, task, train, with_settings
 
 from deid_assets import Note
 from deid_assets.core.tagging import TagScheme
 from deid_assets.testing import CONTRACT_TEXTS, check_detector
+from deid_onnx import OnnxDetector
+from deid_onnx.parity import parity
+from deid_transformers import TransformersDetector, TransformersTrainer
 
 NOTES = [
     *(document.note for document in documents()),

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deid_transformers.pretrain import Stream, masked
-from deid_transformers.settings import NewEncoder
-from deid_transformers.vocabulary import SPECIAL, learn
 from tiny_tasks import TEXTS, TINY, documents, task, train, with_settings
 
 from deid_assets import Note
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.trainer import Epoch
+from deid_transformers.pretrain import Stream, masked
+from deid_transformers.settings import NewEncoder
+from deid_transformers.vocabulary import SPECIAL, learn
 
 
 def test_a_sixth_is_to_be_told_and_of_that_most_is_hidden() -> None:
@@ -81,9 +81,8 @@ def test_lower_case_is_an_option() -> None:
 
 
 def test_text_that_looks_like_a_special_sub_token_is_none(tmp_path: Path) -> None:
-    from deid_onnx.pieces import Pieces, PieceSettings
-
     from deid_assets.core.tagging import tokenize
+    from deid_onnx.pieces import Pieces, PieceSettings
 
     learn(TEXTS, NewEncoder(vocabulary=400)).save_pretrained(tmp_path)
     settings = PieceSettings(before=2, after=3, pad=0, unknown=1, line=5)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deid_transformers import TransformersDetector, TransformersTrainer
 from tiny_tasks import TINY, documents, files, task, train, with_settings
 
 from deid_assets import Note, Phi
@@ -19,6 +18,7 @@ from deid_assets.core.errors import ConfigError, TrainingError
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Epoch
 from deid_assets.testing import check_detector
+from deid_transformers import TransformersDetector, TransformersTrainer
 
 
 def spans(folder: Path) -> list[set[tuple[int, int, Phi]]]:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deid_transformers import TransformersTrainer
-
 from deid_assets import DisjointSpans, Note, Span
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
 from deid_assets.testing import marked
+from deid_transformers import TransformersTrainer
 
 TEXTS = (
     "Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May 2021</DATE>.\nNo fever.",
