@@ -27,7 +27,7 @@ from deid_assets.cli.arguments import (
 from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format
 from deid_assets.cli.recording import Recorder, VaultAsked, recording
-from deid_assets.cli.redaction import Redaction, choose_finder
+from deid_assets.cli.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.vault import KeyFileOption
@@ -118,12 +118,13 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
     named = Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs)
     finder = choose_finder(spans, named, policy=redaction.policy)
-    withheld, counted = Withheld(), {"notes": 0, "edits": 0}
+    redaction.require_packs(source)
+    withheld, done = Withheld(), Done()
 
     def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
             for chunk, found in finder.over(source.chunks(withheld)):
-                yield from redaction.run(chunk, found, withheld, counted, keep=recorder)
+                yield from redaction.run(chunk, found, withheld, done, keep=recorder)
                 advance(len(chunk))
         recorder.finish()
         if others := finder.left_over():
@@ -132,7 +133,10 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     kept_in = None if vault is None else VaultAsked(vault, vault_key_file, vault_by_note)
     with recording(redaction, edits=edits, named=named, vault=kept_in) as recorder:
         write_notes(out, redacted(recorder), format=written_as.name)
-    return finish(counted, withheld, out, as_json=as_json)
+    if told := done.told():
+        say(told)
+    more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
+    return finish({"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json)
 
 
 @corpus_app.command("make")

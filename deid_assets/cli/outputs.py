@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from deid_assets.cli.app import PARTIAL, say
@@ -57,12 +57,20 @@ def out_format(out: Path, chosen: str | None) -> Format:
     return FORMATS[name]
 
 
-def finish(counted: dict[str, int], withheld: Withheld, out: Path, *, as_json: bool) -> int:
-    """Say what was done and return the exit code."""
+def finish(
+    counted: Mapping[str, int],
+    withheld: Withheld,
+    out: Path,
+    *,
+    as_json: bool,
+    more: Mapping[str, object] | None = None,
+) -> int:
+    """Say what was done and return the exit code; ``more`` is for machines only."""
     if as_json:
         entries = withheld.to_json()
-        print_json({**counted, "withheld": len(withheld), "withheld_notes": entries, "out": str(out)})
+        figures = {**counted, **(more or {}), "withheld": len(withheld)}
+        print_json({**figures, "withheld_notes": entries, "out": str(out)})
     else:
-        figures = ", ".join(f"{count:,} {what}" for what, count in counted.items())
-        say(f"{figures}, {len(withheld):,} withheld; written to {out}")
+        said = ", ".join(f"{count:,} {what}" for what, count in counted.items())
+        say(f"{said}, {len(withheld):,} withheld; written to {out}")
     return PARTIAL if len(withheld) else 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, Self
 
 from deid_assets.cli.line_up import Detection, Named
-from deid_assets.cli.streams import SpansFile, Withheld
+from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, DeidError
 from deid_assets.core.keys import Key
@@ -26,6 +27,34 @@ Found = Mapping[str, DisjointSpans | Failed]
 
 Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
 """Keeps what was done to a note, or says why it cannot."""
+
+
+@dataclass(slots=True)
+class Done:
+    """What a redaction has done so far.
+
+    Args:
+        notes: Notes redacted.
+        edits: Replacements in them.
+        fallbacks: Per category, replacements that are tags because the policy's action could not be carried out.
+    """
+
+    notes: int = 0
+    edits: int = 0
+    fallbacks: Counter[str] = field(default_factory=Counter)
+
+    def add(self, redacted: Redacted) -> None:
+        """Count a note."""
+        self.notes += 1
+        self.edits += len(redacted.edits)
+        self.fallbacks.update({label.value: count for label, count in redacted.fallbacks.items()})
+
+    def told(self) -> str | None:
+        """Return a line on the fallbacks, where there are any."""
+        if not self.fallbacks:
+            return None
+        figures = ", ".join(f"{label} {count:,}" for label, count in sorted(self.fallbacks.items()))
+        return f"tagged, because the policy's action could not be carried out: {figures}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +84,44 @@ class Redaction:
         chosen = load_policy(policy)
         return cls(chosen, check_key(chosen, secret_of_environment()), keep_patient_ids)
 
+    def require_packs(self, source: NoteSource) -> None:
+        """Look through the languages of the notes before anything is detected or written.
+
+        Raises:
+            PolicyError: The policy writes surrogates, and one of the languages has no locale pack.
+        """
+        from deid_assets.policies.surrogate import needs_packs, require_packs  # noqa: PLC0415 - loads Faker
+
+        if needs_packs(self.policy):
+            require_packs(self.policy, {found.note.lang for found in source.read() if isinstance(found, Annotated)})
+
     def run(
         self,
         notes: Sequence[Note],
         found: Found,
         withheld: Withheld,
-        counted: dict[str, int],
+        done: Done,
         *,
         keep: Keep | None = None,
     ) -> Iterator[Annotated]:
         """Yield each note redacted; one without spans of its own, or that fails, is withheld.
 
+        No surrogate is an identifier or a full name of the chunk. Other chunks are not looked at: they are not in
+        memory, and detectors may not have seen them yet.
+
         Args:
             notes: A chunk.
             found: Their spans.
             withheld: Told of each note that is withheld.
-            counted: Notes and edits, counted up.
+            done: Counted up.
             keep: Called with each redacted note before it is given; withholds it where it returns why.
         """
+        from deid_assets.policies.surrogate import originals_of  # noqa: PLC0415 - loads Faker
+
         disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}
-        outcomes = redact_all(notes, disjoint, self.policy, key=self.key, stage="redact")
+        pairs = ((note, disjoint[note.note_id]) for note in notes if note.note_id in disjoint)
+        originals = originals_of(self.policy, self.key, pairs)
+        outcomes = redact_all(notes, disjoint, self.policy, key=self.key, stage="redact", originals=originals)
         for note, outcome in zip(notes, outcomes, strict=True):
             if isinstance(outcome, Failed):
                 earlier = found.get(note.note_id)
@@ -84,8 +131,7 @@ class Redaction:
             if refused is not None:
                 withheld.failed(refused)
                 continue
-            counted["notes"] += 1
-            counted["edits"] += len(outcome.edits)
+            done.add(outcome)
             patient_id = note.patient_id if self.keep_patient_ids else None
             yield Annotated(Note(note.note_id, outcome.text, patient_id, note.lang))
 

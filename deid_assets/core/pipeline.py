@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError, DetectorError
@@ -49,19 +49,34 @@ def _resolve_note(
 
 
 def redact_all(
-    notes: Iterable[Note], spans: Mapping[str, DisjointSpans], policy: Policy, *, key: Key, stage: str
+    notes: Iterable[Note],
+    spans: Mapping[str, DisjointSpans],
+    policy: Policy,
+    *,
+    key: Key,
+    stage: str,
+    originals: Container[str] = (),
 ) -> list[Redacted | Failed]:
-    """Return one result per note, in order; a note without spans of its own is ``Failed``, never left as it is."""
-    return [_redact_note(note, spans.get(note.note_id), policy, key, stage) for note in notes]
+    """Return one result per note, in order; a note without spans of its own is ``Failed``, never left as it is.
 
+    Args:
+        notes: The batch.
+        spans: Note id to what is replaced.
+        policy: What with.
+        key: For keyed replacers.
+        stage: Named by failures.
+        originals: Values of the batch, which no surrogate may be.
+    """
 
-def _redact_note(note: Note, spans: DisjointSpans | None, policy: Policy, key: Key, stage: str) -> Redacted | Failed:
-    if spans is None:
-        return Failed(note.note_id, stage, "Missing")
-    try:
-        return redact(note, spans, policy, key=key)
-    except Exception as error:  # noqa: BLE001 - a replacer may raise anything; becomes a Failed without its message
-        return Failed(note.note_id, stage, type(error).__name__)
+    def redacted(note: Note) -> Redacted | Failed:
+        if note.note_id not in spans:
+            return Failed(note.note_id, stage, "Missing")
+        try:
+            return redact(note, spans[note.note_id], policy, key=key, originals=originals)
+        except Exception as error:  # noqa: BLE001 - a replacer may raise anything; becomes a Failed without its message
+            return Failed(note.note_id, stage, type(error).__name__)
+
+    return [redacted(note) for note in notes]
 
 
 def sweep(

@@ -27,10 +27,10 @@ def show_labels(counts: Mapping[str, int], *, title: str) -> dict[str, dg.Metada
     }
 
 
-def show_counts(counts: Mapping[str, int]) -> dg.MetadataValue:
-    """Return small counts, such as faults by kind, as a table."""
+def show_counts(counts: Mapping[str, int], *, of: str = "Notes") -> dg.MetadataValue:
+    """Return small counts, such as faults by kind, as a table; ``of`` heads the column of counts."""
     rows = [f"| {name} | {count:,} |" for name, count in sorted(counts.items())]
-    return dg.MetadataValue.md("\n".join(["| Kind | Notes |", "| :-- | --: |", *rows]))
+    return dg.MetadataValue.md("\n".join([f"| Kind | {of} |", "| :-- | --: |", *rows]))
 
 
 def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataValue]:

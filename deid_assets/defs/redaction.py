@@ -16,6 +16,7 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_counts, show_labels
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import MERGED, line_up_outcomes, read_gold
+from deid_assets.policies.surrogate import originals_of, require_packs
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.survival import Audit, survivors, survivors_by_note
 from deid_assets.quality.text_checks import complete, unchanged_outside
@@ -60,7 +61,9 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
         notes, read_outcomes(MERGED, batch, corpus), gold if corpus.settings.redact_gold else {}, policy
     )
     ready = [note for note in notes if note.note_id in known]
-    outcomes = redact_all(ready, known, policy, key=corpus.key, stage=stage)
+    require_packs(policy, {note.lang for note in ready})
+    originals = originals_of(policy, corpus.key, ((note, known[note.note_id]) for note in ready))
+    outcomes = redact_all(ready, known, policy, key=corpus.key, stage=stage, originals=originals)
     pairs = [(note, found) for note, found in zip(ready, outcomes, strict=True) if isinstance(found, Redacted)]
     hits = residual_by_note(pairs, policy, corpus, stage)
     sought = {note_id: [*spans, *gold.get(note_id, ())] for note_id, spans in known.items()}
@@ -85,10 +88,11 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
                 limit=corpus.settings.gates.quarantined,
             ),
         ],
-        counts={"notes": len(done), "withheld": len(withheld), "edits": sum(len(found.edits) for found in done)},
+        counts=_counts(done, withheld),
         metadata={
             **show_labels(_labels(done), title=f"Replacements under {policy.name}"),
             "withheld_by": show_counts(Counter(f"{failed.stage}: {failed.error}" for failed in withheld)),
+            "tagged_instead": show_counts(_fallbacks(done), of="Replacements"),
         },
     )
 
@@ -209,6 +213,25 @@ def _tables(by_id: Mapping[str, Note], done: Sequence[Redacted]) -> dict[str, pa
         for edit in found.edits
     ]
     return {"notes": pa.Table.from_pylist(rows, NOTES), "edits": pa.Table.from_pylist(edits, EDITS)}
+
+
+def _counts(done: Sequence[Redacted], withheld: Sequence[Failed]) -> dict[str, int]:
+    fallbacks = _fallbacks(done)
+    return {
+        "notes": len(done),
+        "withheld": len(withheld),
+        "edits": sum(len(found.edits) for found in done),
+        "fallbacks": sum(fallbacks.values()),
+        **{f"fallbacks_{label}": count for label, count in fallbacks.items()},
+    }
+
+
+def _fallbacks(done: Sequence[Redacted]) -> dict[str, int]:
+    """Return, per category, how many replacements are tags because the policy's action could not be carried out."""
+    counts: Counter[str] = Counter()
+    for found in done:
+        counts.update({label.value: count for label, count in found.fallbacks.items()})
+    return dict(sorted(counts.items()))
 
 
 def _labels(done: Sequence[Redacted]) -> dict[str, int]:

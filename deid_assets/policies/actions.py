@@ -74,6 +74,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "whole_weeks": ("shift",),
     "keep_season": ("shift",),
     "require_patient": ("shift", "hash", "encrypt"),
+    "other_languages": ("surrogate",),
 }
 
 
@@ -93,6 +94,9 @@ class Action(BaseModel):
     whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
     keep_season: bool | None = Field(default=None, strict=True, description="shift: by whole years, so seasons stay")
     require_patient: bool | None = Field(default=None, strict=True, description="refuse notes without patient id")
+    other_languages: Literal["stop", "tag"] | None = Field(
+        default=None, description="surrogate: what becomes of notes in a language without a locale pack"
+    )
 
     @model_validator(mode="before")
     @classmethod

