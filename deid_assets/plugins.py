@@ -99,6 +99,20 @@ def load(name: str, *, options: Mapping[str, Any] | None = None, plugin: str | N
     return detector
 
 
+def check_importable(plugin: Plugin) -> None:
+    """Import a plugin without building its detector, which may need a model.
+
+    Raises:
+        PluginError: It has a fault, or cannot be imported.
+    """
+    if plugin.fault or plugin.entry_point is None:
+        raise PluginError(f"detector {plugin.name!r}: {plugin.fault or 'it has no entry point'}")
+    try:
+        plugin.entry_point.load()
+    except Exception as error:
+        raise PluginError(f"detector {plugin.name!r} does not load: {type(error).__name__}: {error}") from error
+
+
 def load_trainer(name: str) -> Trainer:
     """Return a trainer by its entry-point name.
 

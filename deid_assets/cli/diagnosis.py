@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.text import Text
 
@@ -77,6 +78,10 @@ def _detectors() -> list[Finding]:
     found = []
     for name, plugin in plugins.available().items():
         try:
+            if plugin.needs_model:
+                plugins.check_importable(plugin)
+                found.append(Finding(f"detector {name}", "ok", f"{plugin.version}; named with a model, {name}=MODEL"))
+                continue
             plugins.load(name)
             found.append(Finding(f"detector {name}", "ok", plugin.version))
         except DeidError as error:
@@ -90,7 +95,8 @@ def _settings() -> Finding:
         settings = Settings.load()
     except DeidError as error:
         return Finding("settings", "broken", str(error))
-    if absent := sorted(set(settings.line_up) - plugins.available().keys()):
+    recipes = {Path(recipe).stem for recipe in settings.recipes}
+    if absent := sorted(set(settings.line_up) - plugins.available().keys() - recipes):
         return Finding("settings", "broken", f"line-up names {', '.join(absent)}, which is not installed")
     return Finding("settings", "ok", f"line-up {', '.join(settings.line_up)}; releases {settings.release_policy}")
 

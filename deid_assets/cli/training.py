@@ -13,12 +13,11 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from deid_assets import plugins
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.tables import print_json
+from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch
 
@@ -51,20 +50,12 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
         {
             "name": recipe.name,
             "plugin": recipe.plugin,
-            "installed": recipe.plugin in trainers,
+            "installed": "yes" if recipe.plugin in trainers else "no",
             "description": recipe.description,
         }
         for recipe in map(load_recipe, BUILTIN)
     ]
-    if as_json:
-        print_json(rows)
-        return 0
-    table = Table("recipe", "plugin", "description", pad_edge=False)
-    for row in rows:
-        plugin = str(row["plugin"]) if row["installed"] else f"{row['plugin']} (not installed)"
-        table.add_row(str(row["name"]), plugin, str(row["description"]))
-    Console().print(table)
-    return 0
+    return print_rows(rows, columns=("name", "plugin", "installed", "description"), as_json=as_json)
 
 
 @app.command()
@@ -134,15 +125,18 @@ def export(
     if as_json:
         print_json({"out": str(target), "precisions": rows})
         return 0
-    table = Table("precision", "MB", "other spans", "F1", "change", "usable", pad_edge=False)
-    for row in rows:
-        megabytes = f"{row['size_bytes'] / 1e6:.1f}"  # type: ignore[operator]
-        differing = f"{row['differing_spans']} of {row['spans']}"
-        table.add_row(
-            str(row["precision"]), megabytes, differing, f"{row['f1']:.4f}", f"{row['f1_change']:+.4f}",
-            "yes" if row["usable"] else "no",
-        )  # fmt: skip
-    Console().print(table)
+    shown = [
+        (
+            parity.precision,
+            "yes" if parity.holds else "no",
+            f"{_size(target, parity.precision) / 1e6:.1f}",
+            f"{parity.differing_spans} of {parity.spans}",
+            f"{parity.exported_f1:.4f}",
+            f"{parity.exported_f1 - parity.f1:+.4f}",
+        )
+        for parity in parities
+    ]
+    print_table(("precision", "usable", "MB", "other spans", "F1", "change"), shown, numbers_from=2)
     say(f"written to {target}; use it with --detector onnx={target}")
     return 0
 

@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rich.console import Console
-from rich.table import Table
-
 from deid_assets.cli.app import say
-from deid_assets.cli.tables import print_json
-from deid_assets.core.errors import ConfigError
+from deid_assets.cli.tables import print_json, print_table
 from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
-from deid_assets.training.comparison import Row, compare_recipes, cross_validate
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.recipe import Strategy
 from deid_assets.training.run import Progress
@@ -100,21 +95,15 @@ def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) 
 
 def _show_card(card: Card) -> None:
     judged = {"dev": card.dev} | ({"test": card.test} if card.test else {})
-    table = Table(
-        title=f"{card.recipe['name']}, strict, same boundaries and label", title_justify="left", pad_edge=False
-    )
-    table.add_column("notes")
-    table.add_column("label")
-    for heading in ("gold", "P", "R", "F1"):
-        table.add_column(heading, justify="right")
-    for role, scores in judged.items():
-        for label, row in scores["labels"].items():
-            ratios = ("-" if row[name] is None else f"{row[name]:.4f}" for name in ("precision", "recall", "f1"))
-            table.add_row(role, label, f"{row['tp'] + row['fn']:,}", *ratios)
-    Console().print(table)
+    rows = [
+        (role, label, f"{row['tp'] + row['fn']:,}", *(_ratio(row[name]) for name in ("precision", "recall", "f1")))
+        for role, scores in judged.items()
+        for label, row in scores["labels"].items()
+    ]
+    print_table(("notes", "label", "gold", "P", "R", "F1"), rows, numbers_from=2)
     low, high = (card.test or card.dev)["labels"]["ALL"]["f1_interval"]
     say(
-        f"F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "
+        f"strict F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "
         f"{card.size_bytes / 1e6:.1f} MB, sentences in groups of {card.grouping}"
     )
 
@@ -139,15 +128,18 @@ def _show_rows(rows: Sequence[Row], *, as_json: bool) -> int:
     if as_json:
         print_json([row.to_json() for row in rows])
         return 0
-    table = Table(
-        title="Strict F1 on test notes, then the six scores of i2b2 2014", title_justify="left", pad_edge=False
+    headings = ("recipe", "F1", "sd", "S_E", "C_E", "B_E", "S_T", "C_T", "B_T", "s")
+    shown = [
+        (row.recipe, _ratio(row.mean), _ratio(row.deviation), *map(_ratio, row.six_f1().values()), f"{row.seconds:.0f}")
+        for row in sorted(rows, key=lambda row: -row.mean)
+    ]
+    print_table(headings, shown, numbers_from=1)
+    say(
+        "F1: strict, on test notes, under the tag labels. S, C, B: the six scores of i2b2 2014 by sub-category, category and "
+        "PHI or not, of entities (E) and tokens (T). s: seconds of training"
     )
-    table.add_column("recipe")
-    for heading in ("F1", "sd", "S_E", "C_E", "B_E", "S_T", "C_T", "B_T", "s"):
-        table.add_column(heading, justify="right")
-    for row in sorted(rows, key=lambda row: -row.mean):
-        deviation = "-" if row.deviation is None else f"{row.deviation:.4f}"
-        six = ("-" if value is None else f"{value:.4f}" for value in row.six_f1().values())
-        table.add_row(row.recipe, f"{row.mean:.4f}", deviation, *six, f"{row.seconds:.0f}")
-    Console().print(table)
     return 0
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
