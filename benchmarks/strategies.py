@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conditions import conditions
-from utility import paired, train_tagger
+from utility import crf_recipe, paired, train_tagger
 
 from deid_assets import plugins
 from deid_assets.core.comparison import Comparison, Ratio
@@ -34,7 +34,7 @@ from deid_assets.core.six_scores import Granularity, Level, SixScores, six_score
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.training.corpora import check_apart, folds, read_corpus
-from deid_assets.training.recipe import Recipe, load_recipe
+from deid_assets.training.recipe import Recipe
 
 FOLDS = 3
 MEDDOCAN = "es"
@@ -95,9 +95,7 @@ def main() -> None:
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
         sys.exit(f"{root} is not there; set DEID_CORPORA")
-    recipe = load_recipe("crf", changes={"corpora": [], "strategy": "single", "seed": options.seed})
-    if options.plain:
-        recipe = recipe.model_copy(update={"settings": {**recipe.settings, "opinion": ""}})
+    recipe = crf_recipe(labels="category", seed=options.seed, plain=options.plain)
     print(f"{conditions(str(options.seed))}\n\nOpinion of the rules: {'not asked' if options.plain else 'asked'}")
     meddocan = _drawn(_read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed)
     for name in options.target or TARGETS:
