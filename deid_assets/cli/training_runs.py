@@ -9,7 +9,9 @@ from typing import Any, Self
 
 from deid_assets.cli.app import say
 from deid_assets.cli.tables import print_json, print_table
+from deid_assets.core.errors import ConfigError
 from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
+from deid_assets.training.comparison import Row, compare_recipes, cross_validate
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.recipe import Strategy
 from deid_assets.training.run import Progress
