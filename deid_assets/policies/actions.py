@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
@@ -13,6 +14,7 @@ from deid_assets.policies.ages import Age90
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
+from deid_assets.policies.masked import MaskedSurrogate, checked_model
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import MAX_DAYS, Shift
@@ -32,6 +34,7 @@ ActionName = Literal[
     "placeholder",
     "shift",
     "surrogate",
+    "surrogate_mlm",
     "tag",
     "us_state",
     "year_only",
@@ -49,6 +52,7 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "placeholder": Placeholder,
     "shift": Shift,
     "surrogate": Surrogate,
+    "surrogate_mlm": MaskedSurrogate,
     "tag": Tag,
     "us_state": UsState,
     "year_only": YearOnly,
@@ -75,6 +79,8 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "keep_season": ("shift",),
     "require_patient": ("shift", "hash", "encrypt"),
     "other_languages": ("surrogate",),
+    "model": ("surrogate_mlm",),
+    "top_k": ("surrogate_mlm",),
 }
 
 
@@ -98,6 +104,14 @@ class Action(BaseModel):
         default=None, description="surrogate: what becomes of notes in a language without a locale pack"
     )
 
+    model: str | None = Field(default=None, min_length=1, description="surrogate_mlm: folder, relative to the file")
+    top_k: int | None = Field(default=None, ge=2, le=100, description="surrogate_mlm: candidates drawn from")
+
+    @field_validator("model")
+    @classmethod
+    def _from_folder_of_file(cls, model: str | None, info: ValidationInfo) -> str | None:
+        return model if model is None or info.context is None else str(Path(info.context["folder"]) / model)
+
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: object) -> object:
@@ -110,7 +124,14 @@ class Action(BaseModel):
                 raise ValueError(f"{option} is an option of {' and '.join(actions)}, not of {self.action}")
         if self.action == "shift":
             self._shift_fits()
+        if self.action == "surrogate_mlm":
+            self._files()
         return self
+
+    def _files(self) -> str:
+        if self.model is None:
+            raise ValueError("surrogate_mlm needs model, the folder of a masked language model")
+        return checked_model(self.model)
 
     def _shift_fits(self) -> None:
         if self.max_days is None:
@@ -127,6 +148,8 @@ class Action(BaseModel):
         """Return what carries the action out for one category, or for those that have nothing of their own."""
         if self.action == "generalize":
             return Tag() if label is None else self.by_category().get(label, Tag())
+        if self.action == "surrogate_mlm":
+            return MaskedSurrogate(**self._given(), files=self._files())
         replacer: Replacer = _REPLACERS[self.action](**self._given())
         return replacer
 

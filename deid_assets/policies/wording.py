@@ -10,6 +10,7 @@ from deid_assets.policies.ages import Age90
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import AgeBand, Region, YearMonth
 from deid_assets.policies.hashes import Hash
+from deid_assets.policies.masked import MaskedSurrogate
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import Shift
@@ -22,6 +23,7 @@ WORDS: Mapping[type, str] = {
     Hide: "hidden, category too",
     Blackout: "blacked out",
     Surrogate: "surrogate",
+    MaskedSurrogate: "surrogate, from a language model",
     Age90: "ages over 89 pooled, others kept",
     YearOnly: "year kept",
     Zip3: "first three digits, where the area is populous",

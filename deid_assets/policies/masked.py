@@ -1,0 +1,224 @@
+"""The replacer that writes words which a masked language model puts in the place of the original's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Context
+from deid_assets.core.span import Span
+from deid_assets.policies import masked_model
+from deid_assets.policies.drawing import Draw, cased_like, fold, listed
+from deid_assets.policies.evidence import stands_in
+from deid_assets.policies.fallbacks import fall_back
+from deid_assets.policies.locales import languages, locale_of
+from deid_assets.policies.masked_frames import WORDED, opening
+from deid_assets.policies.masked_model import Question
+from deid_assets.policies.names import parse
+from deid_assets.policies.shapes import reshape
+from deid_assets.policies.words import is_name, reletter
+
+TOP_K = 10
+_LEAST = 2  # candidates
+_WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*|['\u2019][^\W\d_]+)*")
+_APOSTROPHE = re.compile("['\u2019]")
+_FUNCTION_WORDS = frozenset(
+    listed(
+        "of the and at for de del la las los el y e di da do dos das della dello dei du des le les et au aux"
+        " am an der die das den dem im und von vom van het en och"
+    )
+)
+_PREPARED = "surrogate_mlm: questions of the note are answered"
+
+
+class Word(NamedTuple):
+    """A word of a value: where it stands, and what is asked for it; ``None`` where no model is needed."""
+
+    start: int
+    end: int
+    question: Question | None
+    form: str = ""
+    """Name of the inflected form, ``""`` for the base form."""
+    is_initial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSurrogate:
+    """A keyed surrogate out of the words that a masked language model holds for likely; the tag where it has none.
+
+    Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are most like it. The
+    candidates come from a sentence for the category, not from the note: so a word has the same ones in every note,
+    its surrogate is the patient's everywhere, and nothing is stored.
+
+    Args:
+        model: Folder of the model.
+        top_k: How many candidates are drawn from, 2 to 100.
+        files: SHA-256 of the model's files, for the policy's digest.
+    """
+
+    model: str
+    top_k: int = TOP_K
+    files: str = ""
+    keyed: ClassVar[bool] = True
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        words = _words_of(text, span.label, context.note.lang)
+        if not any(word.question or word.is_initial for word in words):
+            return fall_back(text, span, context)
+        self._prepare(context)
+        drawn = self._drawn(text, words, span.label, context)
+        if drawn is None or fold(drawn) == fold(text) or drawn in context.originals:
+            return fall_back(text, span, context)
+        return drawn
+
+    def _prepare(self, context: Context) -> None:
+        """Have all questions of the note answered in as few calls of the model as there can be."""
+        if _PREPARED in context.numbers or context.spans is None or context.policy is None:
+            return
+        context.numbers[_PREPARED] = 1
+        note = context.note
+        mine = (span for span in context.spans if context.policy.action(span.label) == self)
+        words = (word for span in mine for word in _words_of(note.text[span.start : span.end], span.label, note.lang))
+        self._answers([word.question for word in words if word.question])
+
+    def _answers(self, questions: list[Question]) -> list[tuple[str, ...]]:
+        return masked_model.load(self.model, self.files).answer(questions, top_k=self.top_k)
+
+    def _drawn(self, text: str, words: tuple[Word, ...], label: Phi, context: Context) -> str | None:
+        candidates = iter(self._answers([word.question for word in words if word.question]))
+        parts: list[str] = []
+        cursor = 0
+        for word in words:
+            token = text[word.start : word.end]
+            other: str | None = _relettered(token, context) if word.is_initial else token
+            if word.question:
+                free = [candidate for candidate in next(candidates) if fold(candidate) not in map(fold, parts)]
+                other = _chosen(free, word, token, label, context)
+            if other is None:
+                return None
+            parts += (_redigited(text[cursor : word.start], context), other)
+            cursor = word.end
+        return "".join((*parts, _redigited(text[cursor:], context)))
+
+
+def _words_of(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
+    """Return the words of a value; none where it cannot be read, so that nothing of it stays."""
+    if label not in WORDED:
+        return ()
+    words = _name_words(text, lang) if label is Phi.NAME else _other_words(text, label, lang)
+    starts, ends = [word.start for word in words], [word.end for word in words]
+    between = "".join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
+    is_read = all(_APOSTROPHE.sub("", fold(text[word.start : word.end])).isalpha() for word in words)
+    is_left = any((char.isalnum() and not char.isdecimal()) or _is_mark(char) for char in between)
+    return words if is_read and not is_left else ()
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char).startswith("M")
+
+
+def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
+    """Return the words of a name, each asked for on its own, so that a name and a mention of its part agree."""
+    has_pack = lang is None or lang in languages()
+    known = lang if has_pack else None
+    found = []
+    for piece in parse(text, known)[0]:
+        start, end, kind = piece.start, piece.end, piece.kind
+        if kind == "initials" and has_pack:
+            found.append(Word(start, end, None, is_initial=True))
+        elif kind == "kept":
+            found.append(Word(start, end, None))
+        else:
+            locale = locale_of(known)
+            lemma, form = locale.inflection.split(text[start:end], lambda base: is_name(locale_of(known), base))
+            question = Question(opening(lang, Phi.NAME), (None,), 0, _capital(lemma))
+            found.append(Word(start, end, question, form if has_pack else ""))
+    return tuple(found)
+
+
+def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
+    matches = list(_WORD.finditer(text))
+    is_mixed = len(matches) > 1 and any(map(str.isupper, text))
+    parts = tuple(match[0] if is_mixed and match[0] in _FUNCTION_WORDS else None for match in matches)
+    is_lower = label is Phi.PROFESSION and lang != "de"
+    found = []
+    for place, (match, shown) in enumerate(zip(matches, parts, strict=True)):
+        wanted = fold(match[0]) if is_lower else _capital(match[0])
+        question = Question(opening(lang, label), parts, place, wanted) if shown is None else None
+        found.append(Word(match.start(), match.end(), question))
+    return tuple(found)
+
+
+def _capital(word: str) -> str:
+    folded = fold(word)
+    return folded[:1].upper() + folded[1:]
+
+
+def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, context: Context) -> str | None:
+    """Return the first of a keyed row of candidates that is no word of the note, in form and case of the original.
+
+    The row is a shuffle of all candidates; one candidate alone is no choice, and would tell the original.
+    """
+    if word.question is None or len(candidates) < _LEAST:
+        return None
+    draw = Draw(context, f"mlm {label}", fold(word.question.word))
+    row = sorted(candidates, key=lambda other: hashlib.sha256(draw.stream(32) + other.encode()).digest())
+    other = next((other for other in row if not stands_in(context.note, other)), None)
+    if other is None:
+        return None
+    lang = context.note.lang
+    return cased_like(token, locale_of(lang).inflection.join(other, word.form) if word.form else other)
+
+
+def _relettered(token: str, context: Context) -> str:
+    if len(token) > 1 and token[1:].islower():
+        return reletter(token[0], context)
+    return "".join(reletter(char, context) if char.isupper() or len(token) == 1 else char for char in token)
+
+
+def _redigited(text: str, context: Context) -> str:
+    digits = iter(reshape("".join(filter(str.isdecimal, text)), context, "mlm digits"))
+    return "".join(next(digits) if char.isdecimal() else char for char in text)
+
+
+def checked_model(folder: str) -> str:
+    """Return the SHA-256 of a model's files; loads nothing.
+
+    Raises:
+        ConfigError: A package or a file is missing, or the model is of another kind.
+    """
+    if absent := [name for name in ("torch", "transformers") if find_spec(name) is None]:
+        raise ConfigError(f"surrogate_mlm needs {' and '.join(absent)}; pip install deid-transformers brings both")
+    path = Path(folder)
+    if not path.is_dir():
+        raise ConfigError(f"there is no model folder {folder!r}; give a folder, names of a hub are not fetched")
+    weights = sorted(path.glob("*.safetensors"))
+    files = [path / "config.json", path / "tokenizer.json", *weights]
+    if absent := [file.name for file in files if not file.is_file()] or ([] if weights else ["model.safetensors"]):
+        raise ConfigError(f"{folder} lacks {absent[0]}; save model and tokenizer with save_pretrained")
+    try:
+        kinds = json.loads((path / "config.json").read_text("utf-8")).get("architectures") or ["?"]
+    except (ValueError, AttributeError):
+        raise ConfigError(f"{folder}: config.json is not a JSON object; save the model again") from None
+    if not str(kinds[0]).endswith(("ForMaskedLM", "ForPreTraining")):
+        raise ConfigError(f"{folder} holds a {kinds[0]}; surrogate_mlm needs one that ends with ForMaskedLM")
+    return _digest(tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+
+
+@lru_cache(maxsize=16)
+def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
+    total = hashlib.sha256()
+    for path, _, _ in files:
+        with Path(path).open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
