@@ -18,7 +18,9 @@ POOL = 256
 _BATCH = 64  # sequences in one call
 _KEPT = 65_536  # questions whose answers are kept
 _SHORTEST = 2  # letters of a candidate
+_GOES_ON = 0.5  # probability that a candidate is the beginning of a word
 _STEM = 4  # first letters that a candidate may not share with the original
+_BLANKS = "\u0120\u2581"  # a blank before a word, in byte-level and in SentencePiece vocabularies
 _LONGEST = 32  # sub-tokens of a word
 
 
@@ -59,6 +61,9 @@ class MaskedModel:
         self._before = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
         self._after = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
         self._is_cased = self._pieces("Anna") != self._pieces("anna")
+        pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+        marked = any(piece.startswith("##") for piece in pieces)
+        self._inner = [number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)]
         self._words: dict[int, str | None] = {}
         self._pools: dict[tuple[str, tuple[str | None, ...], int, str], _Pool] = {}
         self._answers: dict[tuple[Question, int], tuple[str, ...]] = {}
@@ -103,7 +108,7 @@ class MaskedModel:
         kind = f"{question.word[0].isupper() if self._is_cased else None}{_script(question.word)}"
         blank = (question.opening, question.parts, question.place, kind)
         if blank not in self._pools:
-            ids = self._probable(question)
+            ids = self._whole(question, self._probable(question))
             vectors = self._vectors([(question, [number]) for number in ids])
             words = tuple(self._word(number) or "" for number in ids)
             if len(self._pools) >= _KEPT // POOL:
@@ -123,6 +128,17 @@ class MaskedModel:
                     break
         return found
 
+    def _whole(self, question: Question, ids: Sequence[int]) -> list[int]:
+        """Return those after which the model expects another word: a vocabulary has beginnings of words too."""
+        found: list[int] = []
+        for first in range(0, len(ids), _BATCH):
+            some = ids[first : first + _BATCH]
+            rows = [self._sequence(question, [number, self._tokenizer.mask_token_id]) for number in some]
+            scores = self._run([row for row, _ in rows]).logits
+            odds = [scores[row, places[1]].softmax(-1)[self._inner].sum() for row, (_, places) in enumerate(rows)]
+            found += [number for number, odd in zip(some, odds, strict=True) if odd <= _GOES_ON]
+        return found
+
     def _fits(self, word: str, original: str) -> bool:
         is_case = not self._is_cased or (word[0].isupper() is original[0].isupper() and word[1:].islower())
         return is_case and _script(word) == _script(original)
@@ -130,7 +146,7 @@ class MaskedModel:
     def _word(self, number: int) -> str | None:
         """Return the word that a sub-token is; ``None`` for special ones and for those that are part of a word."""
         if number not in self._words:
-            word = self._tokenizer.decode([number]).strip() if number not in self._special else ""
+            word = self._tokenizer.decode([number]).strip().lstrip(_BLANKS) if number not in self._special else ""
             is_whole = len(word) >= _SHORTEST and word.isalpha() and self._pieces(word) == [number]
             self._words[number] = word if is_whole else None
         return self._words[number]
@@ -160,6 +176,11 @@ class MaskedModel:
 
 def _first(*numbers: int | None) -> int | None:
     return next((number for number in numbers if number is not None), None)
+
+
+def _is_inner(piece: str, *, marked: bool) -> bool:
+    """Whether a sub-token goes on with a word; ``marked`` where the vocabulary has ``##`` before those that do."""
+    return piece.startswith("##") if marked else piece[:1].isalpha() and piece[0] not in _BLANKS
 
 
 def _script(word: str) -> str:

@@ -21,7 +21,7 @@ from deid_assets.policies import check_key, load_policy, needs_key
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.masked import MaskedSurrogate, checked_model
 from deid_assets.policies.masked_frames import WORDED
-from deid_assets.policies.masked_model import Question, load
+from deid_assets.policies.masked_model import MaskedModel, Question, load
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -191,6 +191,17 @@ def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model):
     words = [word for word in WHOLE if word[0].isupper() and len(word) > 1]
     ranked = sorted(words, key=lambda word: -float(torch.cosine_similarity(vector(word), vector("Bern"), dim=0)))
     assert sorted(ranked[:3]) == list(found)
+
+
+def test_a_word_that_the_model_goes_on_with_is_no_candidate(model):
+    question = Question("The patient is called", (None,), 0, "Smith")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    goes_on = transformers.AutoModelForMaskedLM.from_pretrained(model)
+    with torch.no_grad():
+        goes_on.cls.predictions.bias[tokenizer.convert_tokens_to_ids("##son")] = 50.0
+
+    assert MaskedModel(goes_on, tokenizer).answer([question], top_k=5) == [()]
+    assert len(load(str(model), "").answer([question], top_k=5)[0]) == 5
 
 
 def test_a_note_is_redacted_and_the_text_around_stays(policy_of):
