@@ -41,10 +41,10 @@ class LineUp:
         if any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError("the weights of a line-up must be greater than 0")
 
-    def rank(self, span: Span) -> tuple[int, int, float, int]:
-        """Sort key: priority of the source, then the longer, the surer, the earlier span first."""
+    def rank(self, span: Span) -> tuple[int, int, float, int, str, str]:
+        """Sort key: priority of the source, then the longer, the surer, the earlier span first; then by its label."""
         order = self.sources.index(span.source) if span.source in self.sources else len(self.sources)
-        return (order, span.start - span.end, -span.score, span.start)
+        return (order, span.start - span.end, -span.score, span.start, span.label.value, span.native_label)
 
     def yields(self, span: Span) -> bool:
         """Whether the span's category gives way to any other."""

@@ -108,7 +108,11 @@ def _kind(
 ) -> Literal["kept", "initials", "name"]:
     (start, end), value = words[place], values[place]
     token, is_last = text[start:end], place == len(words) - 1
-    if _is_particle(text, words, values, place, locale) or (value in locale.name_words.all_titles and not is_last):
+    # "Sisko" is a sister, and a name: what may be a name is not kept.
+    is_title = (
+        value in locale.name_words.all_titles and not is_last and not (token[0].isupper() and value in locale.given)
+    )
+    if _is_particle(text, words, values, place, locale) or is_title:
         return "kept"
     if place and (
         value in _SUFFIXES or (value in locale.name_words.degrees and token.isupper() and not text.isupper())

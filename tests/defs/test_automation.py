@@ -130,9 +130,11 @@ def test_the_condition_is_labelled_for_the_ui():
 
 BELOW_RAW_NOTES = {
     "gold_annotations", "spans/stencil", "spans/shade", "merged_spans", "redacted_notes/tag", "redacted_notes/blackout",
-    "quarantine", "released_corpus", "release_report",
+    "quarantine", "released_corpus", "release_diff", "release_report",
 }  # fmt: skip
-SCORES = {"scorecard/stencil", "scorecard/shade", "leaderboard"}
+SCORES = {
+    "scorecard/stencil", "scorecard/shade", "evaluation_report/stencil", "evaluation_report/shade", "leaderboard",
+}  # fmt: skip
 
 
 def test_new_raw_notes_start_everything_below_them(installation, note_records):
@@ -172,6 +174,7 @@ def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(instal
 
 GATED = """
 line_up = ["stencil"]
+recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"
 languages = ["en"]
