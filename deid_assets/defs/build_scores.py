@@ -37,7 +37,7 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
             Plan(
                 key=f"evaluation_report/{name}",
                 checks=evaluating.REPORT_CHECKS,
-                deps=[ingest.RAW_NOTES, ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
+                deps=[ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
                 code_version=f"{VERSION}+{settings.digest('profile')}",
                 group="scores",
                 description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
