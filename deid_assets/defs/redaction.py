@@ -1,10 +1,12 @@
 """redacted_notes/<policy> and quarantine: the text that may leave, and the notes that may not."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
+from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.pipeline import Outcome, redact_all, residual
@@ -22,6 +24,7 @@ from deid_assets.quality.survival import Audit, survivors, survivors_by_note
 from deid_assets.quality.text_checks import complete, unchanged_outside
 from deid_assets.store.frames import failed_from_table, failed_to_table
 from deid_resources.corpus import Corpus
+from deid_resources.detectors import chunks_of
 
 QUARANTINE = "quarantine"
 
@@ -62,8 +65,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     )
     ready = [note for note in notes if note.note_id in known]
     require_packs(policy, {note.lang for note in ready})
-    originals = originals_of(policy, corpus.key, ((note, known[note.note_id]) for note in ready))
-    outcomes = redact_all(ready, known, policy, key=corpus.key, stage=stage, originals=originals)
+    outcomes = _redacted(ready, known, policy, corpus, stage=stage)
     pairs = [(note, found) for note, found in zip(ready, outcomes, strict=True) if isinstance(found, Redacted)]
     hits = residual_by_note(pairs, policy, corpus, stage)
     sought = {note_id: [*spans, *gold.get(note_id, ())] for note_id, spans in known.items()}
@@ -80,13 +82,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
             unchanged_outside((by_id[found.note_id], found) for found in done),
             survivors(_audits([(by_id[found.note_id], found) for found in done], sought, policy)),
             _no_residual_hits(done, hits),
-            within_share(
-                "quarantine_share",
-                "Withheld notes go to quarantine with the stage and the reason.",
-                part=len(withheld),
-                whole=len(notes),
-                limit=corpus.settings.gates.quarantined,
-            ),
+            _few_withheld(withheld, notes, corpus.settings),
         ],
         counts=_counts(done, withheld),
         metadata={
@@ -135,6 +131,29 @@ def _known_spans(
     return known, withheld
 
 
+def _redacted(
+    notes: Sequence[Note], known: Mapping[str, DisjointSpans], policy: Policy, corpus: Corpus, *, stage: str
+) -> list[Redacted | Failed]:
+    """Redact a batch, over the worker processes where it is a large one."""
+    originals = originals_of(policy, corpus.key, ((note, known[note.note_id]) for note in notes))
+    work = partial(_redact_part, policy=policy, settings=corpus.settings, stage=stage, originals=originals)
+    parts = [(chunk, {note.note_id: known[note.note_id] for note in chunk}) for chunk in chunks_of(notes)]
+    return [found for part in corpus.detectors.map(work, parts) for found in part]
+
+
+def _redact_part(
+    part: tuple[Sequence[Note], Mapping[str, DisjointSpans]],
+    *,
+    policy: Policy,
+    settings: Settings,
+    stage: str,
+    originals: Container[str],
+) -> list[Redacted | Failed]:
+    """Redact a part of a batch; the key is read where it is needed, and is not sent."""
+    notes, known = part
+    return redact_all(notes, known, policy, key=settings.key(), stage=stage, originals=originals)
+
+
 def _judged(
     found: Redacted | Failed, hits: Mapping[str, int | Failed], surviving: Mapping[str, int], stage: str
 ) -> Redacted | Failed:
@@ -175,6 +194,16 @@ def _no_residual_hits(done: Sequence[Redacted], hits: Mapping[str, int | Failed]
         blocking=True,
         counts={"notes": len(done), "hits": left, "failed": failed, "notes_searched": len(hits)},
         description="The line-up ran again on the redacted text; notes with a hit are withheld.",
+    )
+
+
+def _few_withheld(withheld: Sequence[Failed], notes: Sequence[Note], settings: Settings) -> Verdict:
+    return within_share(
+        "quarantine_share",
+        "Withheld notes go to quarantine with the stage and the reason.",
+        part=len(withheld),
+        whole=len(notes),
+        limit=settings.gates.quarantined,
     )
 
 

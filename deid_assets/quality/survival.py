@@ -64,6 +64,10 @@ class _Values:
         if label is Phi.NAME and len(tokens) > 1:
             self.parts.update(token.casefold() for token in tokens if len(token) >= MIN_CHARS and token.isalpha())
 
+    def shares_none_of(self, folded: Sequence[str]) -> bool:
+        """Whether no token begins a value or is a part of a name."""
+        return self.whole.keys().isdisjoint(folded) and self.parts.isdisjoint(folded)
+
     def __len__(self) -> int:
         return len(self.numbers) + sum(map(len, self.whole.values()))
 
@@ -147,8 +151,8 @@ def _found(audit: Audit, values: _Values) -> Counter[str]:
     found: Counter[str] = Counter()
     for segment in kept_segments(audit.note.text, audit.edits):
         tokens = _TOKEN.findall(segment)
-        folded = [token.casefold() for token in tokens]
-        for at, first in enumerate(folded):
+        folded = list(map(str.casefold, tokens))
+        for at, first in enumerate(() if values.shares_none_of(folded) else folded):
             for value in values.whole.get(first, ()):
                 if folded[at : at + len(value)] == [token.casefold() for token in value]:
                     found["lower_case" if _is_common(value, tokens[at]) else "survivors"] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.errors import PluginError
@@ -17,6 +17,8 @@ from deid_resources.silence import silenced
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
 
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 Source = tuple[str, Mapping[str, Any]]
 """Plugin and keyword options."""
 Locate = Callable[[str], Source]
@@ -56,13 +58,27 @@ class DetectorPool:
             PluginError: The detector cannot be loaded, or tried to end the process.
             BrokenProcessPool: A worker died; nothing of the batch is kept.
         """
-        chunks = _chunks(notes)
+        chunks = chunks_of(notes)
         if self._workers == 1 or len(chunks) == 1:
             detector = self.open(name)
             return [outcome for chunk in chunks for outcome in _detect_quietly(detector, chunk, stage)]
         source = self._locate(name)
         jobs = [self._pool().submit(_detect_in_worker, name, source, chunk, stage) for chunk in chunks]
         return [outcome for job in jobs for outcome in job.result()]
+
+    def map(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """Return what other work on a batch gives for each of its parts, in order.
+
+        Args:
+            work: Can be pickled, as its arguments and results can.
+            parts: Of the batch; a single one stays in this process.
+
+        Raises:
+            BrokenProcessPool: A worker died; nothing of the batch is kept.
+        """
+        if self._workers == 1 or len(parts) == 1:
+            return [work(part) for part in parts]
+        return list(self._pool().map(work, parts))
 
     def close(self) -> None:
         """End the worker processes, if any were started."""
@@ -96,7 +112,8 @@ def _detect_quietly(detector: Detector, notes: Sequence[Note], stage: str) -> li
         ) from None
 
 
-def _chunks(notes: Sequence[Note]) -> list[Sequence[Note]]:
+def chunks_of(notes: Sequence[Note]) -> list[Sequence[Note]]:
+    """Return the notes in pieces of about ``CHUNK_CHARS``; one empty piece where there are none."""
     chunks: list[Sequence[Note]] = []
     start = size = 0
     for n, note in enumerate(notes):

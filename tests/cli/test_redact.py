@@ -159,3 +159,32 @@ def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(de
 
     assert redacted()[2] == "Seen by [NAME].\r\nThen [NAME] left."
     assert redacted()[0] == "[NAME] came on 1999-12-31 with rheumatoid pain."
+
+
+def test_a_language_without_a_pack_stops_before_anything_is_written(deid, write, monkeypatch, three):
+    monkeypatch.setenv("DEID_KEY", KEY)
+    write("notes.jsonl", *three, {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
+    ran = deid(
+        "redact", "notes.jsonl", "--detector", "xnames", "--policy", "surrogate", "--out", "out.jsonl",
+        "--edits", "edits.jsonl",
+    )  # fmt: skip
+
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert "no locale pack for language 'da'; install a plugin" in ran.err
+    assert not Path("out.jsonl").exists()
+    assert not Path("edits.jsonl").exists()
+
+
+def test_other_languages_are_tagged_by_option_and_counted(deid, write, monkeypatch, redacted):
+    monkeypatch.setenv("DEID_KEY", KEY)
+    write("notes.jsonl", {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
+    Path("mine.toml").write_text(
+        'name = "mine"\ndefault = { action = "surrogate", other_languages = "tag" }\n', encoding="utf-8"
+    )
+    arguments = ("redact", "notes.jsonl", "--detector", "xnames", "--policy", "mine.toml", "--out", "out.jsonl")
+    ran = deid(*arguments)
+
+    assert (ran.code, redacted()) == (0, ["[NAME] kom hjem."])
+    assert "could not be carried out: NAME 1" in ran.err
+    assert deid(*arguments, "--json").json["fallbacks"] == {"NAME": 1}

@@ -16,6 +16,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.collisions import Originals, first_free, is_taken, normal
 from deid_assets.policies.shapes import identifier
+from deid_assets.policies.surrogate import originals_of
 
 KEY = Key(b"a key for tests, 24 bytes")
 
@@ -129,3 +130,23 @@ def test_a_policy_that_draws_nothing_does_not_look(name):
 
     assert isinstance(load_policy(name), Policy)
     assert redact(note, spans, load_policy(name), key=KEY, originals=("12345",)).fallbacks == {}
+
+
+@pytest.mark.parametrize(
+    ("real", "compared", "is_real"),
+    [
+        ("John Smith", "john smith", True),
+        ("Dr. SMITH, John Q.", "john smith", True),
+        ("Smith", "smith", False),
+        ("Dr. Smith", "smith", False),
+        ("J. Smith", "smith", False),
+    ],
+)
+def test_full_names_of_a_batch_are_taken_and_shared_ones_are_not(real, compared, is_real):
+    found = originals_of(load_policy("surrogate"), KEY, [note_of(real, label=Phi.NAME)])
+
+    assert (compared in found) is is_real
+
+
+def test_a_policy_without_surrogates_compares_with_nothing():
+    assert not originals_of(load_policy("tag"), KEY, [note_of("12-345")])

@@ -73,6 +73,14 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
             'name = "mine"\ndefault = { action = "tag", require_patient = true }',
             "default: require_patient is an option of shift and hash and encrypt, not of tag",
         ),
+        (
+            'name = "mine"\ndefault = { action = "tag", other_languages = "tag" }',
+            "default: other_languages is an option of surrogate, not of tag",
+        ),
+        (
+            'name = "mine"\ndefault = { action = "surrogate", other_languages = "skip" }',
+            "default.other_languages: Input should be 'stop' or 'tag'",
+        ),
         ('name = "mine', "not TOML"),
     ],
 )
@@ -154,6 +162,18 @@ def test_the_digest_follows_the_content_and_not_the_name(policy_file):
     assert digest('name = "a"\ndefault = { action = "blackout", width = 3 }') != digest(
         'name = "a"\ndefault = "blackout"'
     )
+
+
+def test_what_becomes_of_other_languages_is_part_of_the_digest(policy_file):
+    stops, tags = (
+        load_policy(
+            policy_file(f'name = "a"\ndefault = {{ action = "surrogate", other_languages = "{choice}" }}')
+        ).digest
+        for choice in ("stop", "tag")
+    )
+
+    assert stops != tags
+    assert load_policy(policy_file('name = "a"\ndefault = "surrogate"')).digest == stops
 
 
 def test_the_year_that_limits_birth_dates_is_part_of_the_digest(policy_file):
