@@ -70,8 +70,9 @@ def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
     for batch in batches:
-        of_batch = read_held_out(batch, corpus)
-        for note in read_notes_of(batch, corpus):
+        of_notes = read_notes_of(batch, corpus)
+        of_batch = read_held_out(batch, corpus, of_notes)
+        for note in of_notes:
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"
                 notes[name] = replace(note, note_id=name)
@@ -187,10 +188,10 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
 
 def _timed(corpus: Corpus, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
     from deid_assets.bakeoff import run_all  # noqa: PLC0415 - loads numpy
-    from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
+    from deid_assets.evaluation.bench import Contestant  # noqa: PLC0415
 
-    options = {name: given for name, given in corpus.settings.detectors.items() if name in detectors}
-    return run_all(contestants(detectors, options), sample, limit_s=LIMIT_S)
+    contestants = [Contestant(name, *corpus.taggers.locate(name)) for name in detectors]
+    return run_all(contestants, sample, limit_s=LIMIT_S)
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin, available
 from deid_assets.store.files import ALL, CorpusFiles
 from deid_assets.training import CARD, Recipe, load_recipe, read_card
-from deid_assets.training.corpora import GOLD
+from deid_assets.training.corpora import GOLD, owner_of
 from deid_assets.training.export import ONNX
 
 FILES = pa.schema(
@@ -90,6 +91,13 @@ class TaggerModels:
         self._files = files
         self._whole: set[Path] = set()
         self.recipes = recipes_of(settings)
+        self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
+
+    @cached_property
+    def _assets(self) -> dict[str, str]:
+        """Recipe name to model asset. Looking the plugins up reads all their files, so it is done once."""
+        plugins = available()
+        return {name: model_asset(recipe, plugins) for name, recipe in self.recipes.items()}
 
     def locate(self, name: str) -> tuple[str, dict[str, Any]]:
         """Return the plugin and the keyword options that give a detector.
@@ -101,17 +109,14 @@ class TaggerModels:
         recipe = self.recipes.get(name)
         if recipe is None:
             return name, options
-        asset = model_asset(recipe, available())
+        asset = self._assets[name]
         if asset.startswith(ONNX):
-            return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset)), "name": name}
-        return recipe.plugin, {**options, "model": str(self.unpacked(asset)), "name": name}
+            return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}
+        return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 
     def untrained(self) -> list[str]:
         """Return the models that the line-up needs and that were never trained."""
-        plugins = available()
-        assets = [
-            model_asset(recipe, plugins) for name, recipe in self.recipes.items() if name in self._settings.line_up
-        ]
+        assets = [asset for name, asset in self._assets.items() if name in self._settings.line_up]
         return [asset for asset in assets if self._files.find(asset, ALL) is None]
 
     def unpacked(self, asset: str) -> Path:
@@ -175,14 +180,10 @@ def _sweep(kept: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_learnt_from(note: Note, settings: Settings, key: Key, recipes: Sequence[Recipe]) -> bool:
-    """Whether taggers learn from a note's gold, so that it is in no score.
+def is_drawn_for_training(note: Note, key: Key, *, share: float) -> bool:
+    """Whether a note is one of those that a recipe with corpus ``gold`` learns from.
 
-    Who is learnt from depends on the secret and the patient alone: it stays as notes arrive, and all notes of a
-    patient fall on one side.
+    It depends on the secret and the patient alone: it stays as notes arrive, and all notes of a patient fall on one
+    side.
     """
-    if not any(GOLD in recipe.corpora for recipe in recipes):
-        return False
-    owner = f"patient:{note.patient_id}" if note.patient_id is not None else f"text:{note.digest}"
-    rank = int.from_bytes(key.derive("training", owner)[:8]) / 2**64
-    return rank < settings.training_share
+    return int.from_bytes(key.derive("training", owner_of(note))[:8]) / 2**64 < share

@@ -151,3 +151,16 @@ def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, no
     assert parity["counts"]["differing_spans"] == 0
     assert parity["counts"]["spans"] > 0
     assert files.receipt("spans/small", batch).inputs["onnx/small@all"] == files.receipt("onnx/small", ALL).digest
+
+
+def test_a_tagger_takes_part_in_the_bake_off(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    batch = installation.receive(many(note_records, 16))
+    assert installation.run(None, job="train_taggers").success
+    assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil", "spans/mine").success
+    done = installation.run(None, "bakeoff", job="bakeoff_job")
+    assert done.success, installation.failures(done)
+
+    document = json.loads((installation.settings().reports / "bakeoff.json").read_text())
+    assert document["detectors"]["mine"]["fault"] == ""
