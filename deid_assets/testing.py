@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from unittest.mock import patch
 
 from deid_assets.core.detector import Detector, check_spans
 from deid_assets.core.errors import DetectorError
@@ -74,3 +76,49 @@ def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS)
             raise DetectorError(f"{detector.name}: note {note.note_id!r} differs alone and in the batch, or run to run")
     if list(detector.detect([])):
         raise DetectorError(f"{detector.name}: an empty batch must give nothing")
+
+
+def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
+    """Build a detector and run it on a note where nothing is reached and everything is heard.
+
+    Args:
+        make: Returns the detector; what it does while it is built counts too.
+        note: Of some kind that the detector finds spans in.
+
+    Returns:
+        What it found, for the caller to see that it did run.
+
+    Raises:
+        DetectorError: It tried to open a socket or to look up a host, also where it went on without, or it logged.
+    """
+    reached: list[str] = []
+    heard: list[logging.LogRecord] = []
+
+    def refuse(what: str) -> Callable[..., None]:
+        def refused(*_args: object, **_options: object) -> None:
+            reached.append(what)
+            raise OSError(f"{what} is refused")
+
+        return refused
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record)
+
+    handler = Ear()
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with patch("socket.socket", refuse("a socket")), patch("socket.getaddrinfo", refuse("a look-up")):
+            detector = make()
+            (found,) = detector.detect([note])
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    if reached or heard:
+        raise DetectorError(
+            f"{detector.name}: reached for {', '.join(reached) or 'nothing'}, logged {len(heard)} lines"
+        )
+    return found
