@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -93,7 +93,7 @@ def load(name: str, *, options: Mapping[str, Any] | None = None, plugin: str | N
     """
     plugin = plugin or name
     given = dict(options or {}) | ({"name": name} if plugin != name else {})
-    detector = _made(_known(plugin, GROUP, "detector"), "detector", given)
+    detector = _made(_known(plugin, GROUP, "detector"), "detector", lambda loaded: loaded(**given))
     if not isinstance(detector, Detector) or detector.name != name:
         raise PluginError(f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name")
     return detector
@@ -105,12 +105,9 @@ def check_importable(plugin: Plugin) -> None:
     Raises:
         PluginError: It has a fault, or cannot be imported.
     """
-    if plugin.fault or plugin.entry_point is None:
-        raise PluginError(f"detector {plugin.name!r}: {plugin.fault or 'it has no entry point'}")
-    try:
-        plugin.entry_point.load()
-    except Exception as error:
-        raise PluginError(f"detector {plugin.name!r} does not load: {type(error).__name__}: {error}") from error
+    if plugin.fault:
+        raise PluginError(f"detector {plugin.name!r}: {plugin.fault}")
+    _made(plugin, "detector", lambda loaded: loaded)
 
 
 def load_trainer(name: str) -> Trainer:
@@ -119,7 +116,7 @@ def load_trainer(name: str) -> Trainer:
     Raises:
         PluginError: As for ``load``.
     """
-    trainer = _made(_known(name, TRAINERS, "trainer"), "trainer", {})
+    trainer = _made(_known(name, TRAINERS, "trainer"), "trainer", lambda loaded: loaded())
     if not isinstance(trainer, Trainer) or trainer.name != name:
         raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
     return trainer
@@ -134,11 +131,12 @@ def _known(name: str, group: str, kind: str) -> Plugin:
     return known[name]
 
 
-def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
+def _made(plugin: Plugin, kind: str, make: Callable[[Any], object]) -> object:
+    """Return what ``make`` gives of the imported entry point, any error of either told with the plugin's name."""
     if plugin.entry_point is None:
         raise PluginError(f"{kind} {plugin.name!r}: it has no entry point; install the plugin again")
     try:
-        return plugin.entry_point.load()(**options)
+        return make(plugin.entry_point.load())
     except DeidError as error:
         raise PluginError(f"{kind} {plugin.name!r} does not load: {error}") from error
     except Exception as error:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from math import exp, log, sqrt
 
 from deid_assets.core.counts import Counts
-from deid_assets.core.errors import DigestError
 from deid_assets.core.intervals import count_matches, size, size_of_common, union
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import SpanSet, check_same_text
 
 _Z = 1.96
 """Normal quantile of 95 %."""
@@ -67,11 +66,7 @@ def agreement(first: SpanSet, second: SpanSet, *, length: int = 0) -> Agreement:
     Raises:
         DigestError: The two sets belong to different notes or different versions of a text.
     """
-    if (first.note_id, first.digest) != (second.note_id, second.digest):
-        raise DigestError(
-            f"note {first.note_id!r}: the second side is of note {second.note_id!r}, digest {second.digest[:12]}; "
-            "compare spans of the same text"
-        )
+    check_same_text(first, second)
     labelled = [{(span.start, span.end, span.label) for span in side} for side in (first, second)]
     ranges = [{(start, end) for start, end, _ in side} for side in labelled]
     unions = [union(side) for side in ranges]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -47,6 +47,18 @@ class Failed:
     note_id: str
     stage: str
     error: str
+
+
+def runs_of(notes: Sequence[Note], *, chars: int) -> Iterator[Sequence[Note]]:
+    """Yield runs of notes to be read together, each of at most ``chars`` code points or one note."""
+    first, size = 0, 0
+    for index, note in enumerate(notes):
+        if index > first and size + len(note.text) > chars:
+            yield notes[first:index]
+            first, size = index, 0
+        size += len(note.text)
+    if first < len(notes):
+        yield notes[first:]
 
 
 def detect(detector: Detector, notes: Sequence[Note], *, stage: str | None = None) -> list[SpanSet | Failed]:

@@ -90,6 +90,20 @@ class SpanSet:
         return iter(self.spans)
 
 
+def check_same_text(first: SpanSet, *others: SpanSet) -> None:
+    """Check that all were made for one text.
+
+    Raises:
+        DigestError: One is of another note or another version of its text.
+    """
+    for other in others:
+        if (other.note_id, other.digest) != (first.note_id, first.digest):
+            raise DigestError(
+                f"note {first.note_id!r}: other spans are of note {other.note_id!r}, digest {other.digest[:12]}; "
+                "compare spans of the same text"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class DisjointSpans(SpanSet):
     """Spans of one note of which no two overlap.

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deid_assets.core.errors import ConfigError, DigestError
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.span import Span, SpanSet, check_same_text
 from deid_assets.evaluation.capture_recapture import Marked, clusters
 
 SOURCE = "adjudicated"
@@ -45,12 +45,7 @@ def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
     if len(annotators) < 2:
         raise ConfigError(f"a majority needs at least two annotators, got {len(annotators)}")
     first, *others = annotators.values()
-    for other in others:
-        if (other.note_id, other.digest) != (first.note_id, first.digest):
-            raise DigestError(
-                f"note {first.note_id!r}: another annotator marked note {other.note_id!r}, digest {other.digest[:12]}; "
-                "give annotations of the same text"
-            )
+    check_same_text(first, *others)
     marked: set[Marked] = {
         (span.start, span.end, at, span.label.value)
         for at, spans in enumerate(annotators.values())

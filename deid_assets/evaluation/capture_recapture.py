@@ -9,9 +9,9 @@ from math import exp, log, sqrt
 
 from deid_assets.core.agreement import missed_by_both
 from deid_assets.core.counts import Counts
-from deid_assets.core.errors import ConfigError, DigestError, InputError
+from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import Profile
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import SpanSet, check_same_text
 
 ASSUMPTIONS = (
     "every span that is marked is an identifier: false alarms make the estimate too high",
@@ -93,13 +93,7 @@ def captures(opinions: Mapping[str, SpanSet], *, profile: Profile) -> Captures:
     """
     if len(opinions) < 2:
         raise ConfigError(f"capture and recapture needs at least two detectors, got {len(opinions)}")
-    first, *others = opinions.values()
-    for other in others:
-        if (other.note_id, other.digest) != (first.note_id, first.digest):
-            raise DigestError(
-                f"note {first.note_id!r}: other spans are of note {other.note_id!r}, digest {other.digest[:12]}; "
-                "compare spans of the same text"
-            )
+    check_same_text(*opinions.values())
     marked = [
         (span.start, span.end, at, label)
         for at, spans in enumerate(opinions.values())

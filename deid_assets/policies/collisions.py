@@ -27,7 +27,7 @@ from deid_assets.policies.drawing import ATTEMPTS, fold
 DIGEST_BYTES = 8
 """Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
 
-IDENTIFIERS = frozenset(
+NUMBERS = frozenset(
     (
         Phi.NATIONAL_ID,
         Phi.MRN,
@@ -38,10 +38,11 @@ IDENTIFIERS = frozenset(
         Phi.DEVICE,
         Phi.BIOMETRIC,
         Phi.ID,
-        Phi.PHONE,
-        Phi.FAX,
     )
 )
+"""Categories of numbers and codes that somebody gave out."""
+
+IDENTIFIERS = NUMBERS | {Phi.PHONE, Phi.FAX}
 """Categories whose values are looked for among all others', whatever the category: an account may be a record."""
 
 

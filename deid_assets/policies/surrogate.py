@@ -14,7 +14,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.policies import contacts, names, places
-from deid_assets.policies.collisions import IDENTIFIERS, Originals, covered
+from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, Originals, covered
 from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
 from deid_assets.policies.fallbacks import fall_back
@@ -117,17 +117,6 @@ def _value_of(note: Note, span: Span) -> str | None:
     return names.full_name(value, note.lang)
 
 
-_IDENTIFIERS = (
-    Phi.NATIONAL_ID,
-    Phi.MRN,
-    Phi.HEALTH_PLAN,
-    Phi.ACCOUNT,
-    Phi.LICENSE,
-    Phi.VEHICLE,
-    Phi.DEVICE,
-    Phi.BIOMETRIC,
-    Phi.ID,
-)
 _MAKERS: Mapping[Phi, Callable[..., str | None]] = {
     Phi.NAME: names.person,
     Phi.USERNAME: contacts.username,
@@ -147,10 +136,10 @@ _MAKERS: Mapping[Phi, Callable[..., str | None]] = {
     Phi.EMAIL: contacts.email,
     Phi.URL: contacts.url,
     Phi.IP: contacts.ip,
-    **{label: partial(identifier, label) for label in _IDENTIFIERS},
+    **{label: partial(identifier, label) for label in NUMBERS},
 }
 _PLACED = frozenset((Phi.NAME, Phi.CITY, Phi.REGION, Phi.ZIP))
 """Categories whose surrogate follows from what stands beside the value."""
 _PERSONAL = frozenset((Phi.NAME, Phi.USERNAME, Phi.EMAIL))
-_WORDED = frozenset(_MAKERS) - {Phi.DATE, Phi.PHONE, Phi.FAX, Phi.URL, Phi.IP, *_IDENTIFIERS}
+_WORDED = frozenset(_MAKERS) - {Phi.DATE, Phi.PHONE, Phi.FAX, Phi.URL, Phi.IP, *NUMBERS}
 """Categories whose surrogates are words of a language."""

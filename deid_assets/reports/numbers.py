@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from deid_assets.core.note_outcomes import Share
 from deid_assets.core.score import Counts, Evaluation, Scheme, wilson
 
 UNDEFINED = "n/a"
@@ -26,24 +27,8 @@ def ratio(value: float | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A proportion with its 95 % Wilson interval.
-
-    Args:
-        hits: Successes.
-        trials: Attempts, at least 1.
-        low: Lower bound.
-        high: Upper bound.
-    """
-
-    hits: int
-    trials: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        return self.hits / self.trials
+class Estimate(Share):
+    """A proportion with its 95 % Wilson interval, as reports write it."""
 
     def __str__(self) -> str:
         return f"{ratio(self.value)} [{ratio(self.low)}, {ratio(self.high)}]"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from deid_assets.core.detector import runs_of
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -79,7 +80,7 @@ class CrfDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
-        for group in _groups(notes):
+        for group in runs_of(notes, chars=GROUP_CHARS):
             views = self._tagger.views(group)
             found: list[list[Span]] = [[] for _ in group]
             for solved in self._tagger.solve(views):
@@ -89,7 +90,7 @@ class CrfDetector:
 
     def marginals(self, notes: Sequence[Note]) -> Iterator[Marginals]:
         """Yield the probabilities of each note's tags, in order, for combining taggers."""
-        for group in _groups(notes):
+        for group in runs_of(notes, chars=GROUP_CHARS):
             views = self._tagger.views(group)
             rows: list[list[NDArray[np.float64]]] = [[] for _ in group]
             for solved in self._tagger.solve(views):
@@ -125,15 +126,3 @@ def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Ph
             f"labels: the model does not find {', '.join(strangers)}; choose of {', '.join(sorted(known))}"
         )
     return frozenset(Phi(label) for label in labels)
-
-
-def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
-    """Runs of notes to be read together, each of at most ``GROUP_CHARS`` characters or one note."""
-    first, chars = 0, 0
-    for index, note in enumerate(notes):
-        if index > first and chars + len(note.text) > GROUP_CHARS:
-            yield notes[first:index]
-            first, chars = index, 0
-        chars += len(note.text)
-    if first < len(notes):
-        yield notes[first:]

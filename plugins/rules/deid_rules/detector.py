@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
+from deid_assets.core.detector import runs_of
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
@@ -80,7 +81,7 @@ class RulesDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
-        for group in _groups(notes):
+        for group in runs_of(notes, chars=GROUP_CHARS):
             for note, found in zip(group, self._found(group), strict=True):
                 spans = (Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found)
                 yield SpanSet(note.note_id, note.digest, tuple(spans))
@@ -125,18 +126,6 @@ class RulesDetector:
             allowed=self._allowed,
             min_score=self._min_score,
         )
-
-
-def _groups(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
-    """Runs of notes to be read together, each of at most ``GROUP_CHARS`` characters or one note."""
-    first, chars = 0, 0
-    for index, note in enumerate(notes):
-        if index > first and chars + len(note.text) > GROUP_CHARS:
-            yield notes[first:index]
-            first, chars = index, 0
-        chars += len(note.text)
-    if first < len(notes):
-        yield notes[first:]
 
 
 def _allowed(profile: Profile) -> frozenset[Phi]:
