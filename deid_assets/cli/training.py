@@ -104,47 +104,42 @@ def export(
     The fp32 graph is kept only if it finds the same spans on every note; what fp16 and int8 lose is measured.
     """
     from deid_assets.training import read_card, read_corpus  # noqa: PLC0415 - loads pydantic and Faker
-    from deid_assets.training.export import export_model  # noqa: PLC0415
+    from deid_assets.training.export import export_model, file_of  # noqa: PLC0415
 
     card = read_card(model)
     target = out or model.with_name(model.name + "-onnx")
     corpus = read_corpus(notes, labels=labels or str(card.recipe["label_map"]))
     _, parities = export_model(model, target, corpus.documents)
-    rows = [
-        {
-            "precision": parity.precision,
-            "size_bytes": _size(target, parity.precision),
-            "differing_spans": parity.differing_spans,
-            "spans": parity.spans,
-            "f1": round(parity.exported_f1, 4),
-            "f1_change": round(parity.exported_f1 - parity.f1, 4),
-            "usable": parity.holds,
-        }
-        for parity in parities
-    ]
+    sizes = {parity.precision: (target / file_of(parity.precision)).stat().st_size for parity in parities}
     if as_json:
+        rows = [
+            {
+                "precision": parity.precision,
+                "size_bytes": sizes[parity.precision],
+                "differing_spans": parity.differing_spans,
+                "spans": parity.spans,
+                "f1": round(parity.exported_f1, 4),
+                "f1_change": round(parity.change, 4),
+                "usable": parity.holds,
+            }
+            for parity in parities
+        ]
         print_json({"out": str(target), "precisions": rows})
         return 0
     shown = [
         (
             parity.precision,
             "yes" if parity.holds else "no",
-            f"{_size(target, parity.precision) / 1e6:.1f}",
+            f"{sizes[parity.precision] / 1e6:.1f}",
             f"{parity.differing_spans} of {parity.spans}",
             f"{parity.exported_f1:.4f}",
-            f"{parity.exported_f1 - parity.f1:+.4f}",
+            f"{parity.change:+.4f}",
         )
         for parity in parities
     ]
     print_table(("precision", "usable", "MB", "other spans", "F1", "change"), shown, numbers_from=2)
     say(f"written to {target}; use it with --detector onnx={target}")
     return 0
-
-
-def _size(folder: Path, precision: str) -> int:
-    from deid_assets.training.export import file_of  # noqa: PLC0415
-
-    return (folder / file_of(precision)).stat().st_size
 
 
 @contextmanager

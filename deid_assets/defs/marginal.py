@@ -9,7 +9,7 @@ from deid_assets.core.marginal import MAX_DETECTORS, Coverage, coverage, margina
 from deid_assets.core.phi import profile
 from deid_assets.core.score import Evaluation
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.detection import read_outcomes
+from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.merging import against, read_held_out
 from deid_assets.reports.bench_entries import Bakeoff, Entry, Expense
 from deid_assets.reports.bench_tables import best_line_up, marginal_table, table_md
@@ -67,7 +67,7 @@ def marginal_value(corpus: Corpus, cards: Mapping[str, Mapping[str, Evaluation]]
 
 
 def _of_batch(corpus: Corpus, batch: str, detectors: Sequence[str]) -> Coverage:
-    gold = read_held_out(batch, corpus)
+    gold = read_held_out(batch, corpus, read_notes_of(batch, corpus))
     answers: dict[str, dict[str, SpanSet]] = {
         name: {spans.note_id: spans for _, spans in against(gold, read_outcomes(f"spans/{name}", batch, corpus))}
         for name in detectors

@@ -1,6 +1,6 @@
 """merged_spans: the line-up's opinions resolved, then swept once more over the masked text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
@@ -50,7 +50,7 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
-    gold = read_held_out(batch, corpus)
+    gold = read_held_out(batch, corpus, notes)
     found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
     scores = found.scores
     return Draft(
@@ -126,9 +126,9 @@ def read_gold(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
     return {spans.note_id: spans for spans in found}
 
 
-def read_held_out(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
+def read_held_out(batch: str, corpus: Corpus, notes: Iterable[Note]) -> dict[str, SpanSet]:
     """Return the gold that scores and gates may use: without the notes that taggers learn from."""
-    learnt = {note.note_id for note in read_notes_of(batch, corpus) if corpus.is_learnt_from(note)}
+    learnt = {note.note_id for note in notes if corpus.is_learnt_from(note)}
     return {note_id: spans for note_id, spans in read_gold(batch, corpus).items() if note_id not in learnt}
 
 

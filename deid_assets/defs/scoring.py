@@ -71,8 +71,9 @@ def scored_batches(corpus: Corpus, asset: str) -> list[str]:
 
 def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
     """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
-    lengths = {note.note_id: len(note.text) for note in read_notes_of(batch, corpus)}
-    pairs = against(read_held_out(batch, corpus), read_outcomes(f"spans/{detector}", batch, corpus))
+    notes = read_notes_of(batch, corpus)
+    lengths = {note.note_id: len(note.text) for note in notes}
+    pairs = against(read_held_out(batch, corpus, notes), read_outcomes(f"spans/{detector}", batch, corpus))
     return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
 
 

@@ -20,7 +20,8 @@ from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import gold_batches
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
-from deid_assets.reports.curves import CurvePoint, curve_png
+from deid_assets.reports.curves import curve_png
+from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
 from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
@@ -122,11 +123,16 @@ def _gold(corpus: Installation) -> tuple[list[Document], list[Receipt]]:
 
 
 def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str, pa.Table]) -> str:
-    lines = ["| Corpus | Notes | Spans |", "| :-- | --: | --: |"]
-    for table, name, _, _ in rows:
-        shown = Path(name).name if "/" in name else name
-        lines.append(f"| {shown} | {tables[table].num_rows:,} | {tables[f'{table}_spans'].num_rows:,} |")
-    return "\n".join(lines)
+    shown = [
+        (escaped(_file_name(name)), f"{tables[table].num_rows:,}", f"{tables[f'{table}_spans'].num_rows:,}")
+        for table, name, _, _ in rows
+    ]
+    return table_md(["Corpus", "Notes", "Spans"], shown, left=1)
+
+
+def _file_name(corpus: str) -> str:
+    """Return what a corpus is called where paths are not shown."""
+    return Path(corpus).name if "/" in corpus else corpus
 
 
 def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
@@ -145,10 +151,7 @@ def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
         return [Document(note, spans) for note, spans in zip(notes, found, strict=True)]
 
     return Materials(
-        corpora=[
-            Corpus(Path(name).name if "/" in name else name, tuple(documents((name, recipe.label_map, True))))
-            for name in recipe.corpora
-        ],
+        corpora=[Corpus(_file_name(name), tuple(documents((name, recipe.label_map, True)))) for name in recipe.corpora],
         raw=[document.note for name in recipe.raw for document in documents((name, "", False))],
     )
 
@@ -173,7 +176,6 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
 
 def show_card(card: Card) -> dict[str, dg.MetadataValue]:
     """Return what the UI shows of a model: its scores, its curve and what it was made of."""
-    points = [CurvePoint(point.loss, point.dev_f1) for point in card.curve]
     name = str(card.recipe["name"])
     made = [
         ("plugin", f"{card.recipe['plugin']} {card.plugin}"),
@@ -185,22 +187,25 @@ def show_card(card: Card) -> dict[str, dg.MetadataValue]:
         ("size", f"{card.size_bytes / 1e6:,.1f} MB"),
         ("licence of the corpora", card.licence or "not given"),
     ]
-    rows = [f"| {key} | {value} |" for key, value in made]
     found: dict[str, dg.MetadataValue] = {
-        "card": dg.MetadataValue.md("\n".join(["| | |", "| :-- | :-- |", *rows])),
+        "card": dg.MetadataValue.md(table_md(["", ""], made, left=2)),
         "scores_on_development_notes": dg.MetadataValue.md(_scores_md(card)),
     }
-    if points:
-        found["curve"] = show_png(curve_png(points, title=f"Training of {name}"), title=f"Training of {name}")
+    if card.curve:
+        found["curve"] = show_png(curve_png(card.curve, title=f"Training of {name}"), title=f"Training of {name}")
     return found
 
 
 def _scores_md(card: Card) -> str:
-    lines = ["| Label | Gold | P | R | F1 |", "| :-- | --: | --: | --: | --: |"]
-    for label, row in card.dev["labels"].items():
-        ratios = ("-" if row[key] is None else f"{row[key]:.4f}" for key in ("precision", "recall", "f1"))
-        lines.append(f"| {label} | {row['tp'] + row['fn']:,} | {' | '.join(ratios)} |")
-    return "\n".join(lines)
+    rows = [
+        (
+            escaped(label),
+            f"{row['tp'] + row['fn']:,}",
+            *("-" if row[key] is None else f"{row[key]:.4f}" for key in ("precision", "recall", "f1")),
+        )
+        for label, row in card.dev["labels"].items()
+    ]
+    return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
 
 
 def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
@@ -237,9 +242,13 @@ def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
 
 
 def _parities_md(parities: Sequence[Parity]) -> str:
-    lines = ["| Precision | Other spans | F1 | Change |", "| :-- | --: | --: | --: |"]
-    for parity in parities:
-        differing = f"{parity.differing_spans:,} of {parity.spans:,}"
-        change = parity.exported_f1 - parity.f1
-        lines.append(f"| {parity.precision} | {differing} | {parity.exported_f1:.4f} | {change:+.4f} |")
-    return "\n".join(lines)
+    rows = [
+        (
+            parity.precision,
+            f"{parity.differing_spans:,} of {parity.spans:,}",
+            f"{parity.exported_f1:.4f}",
+            f"{parity.change:+.4f}",
+        )
+        for parity in parities
+    ]
+    return table_md(["Precision", "Other spans", "F1", "Change"], rows, left=1)

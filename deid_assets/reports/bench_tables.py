@@ -8,10 +8,11 @@ from deid_assets.core.agreement import Agreement
 from deid_assets.core.comparison import Interval, Ratio
 from deid_assets.core.marginal import Coverage, LineUp, best_subset, marginals
 from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.reports import tables
 from deid_assets.reports.bench_entries import Bakeoff, Entry, Missing
 from deid_assets.reports.comparison import drawn_from, interval_of
 from deid_assets.reports.numbers import UNDEFINED, amount, ratio
-from deid_assets.reports.tables import _escaped, _table
+from deid_assets.reports.tables import escaped
 
 Table = tuple[list[str], list[list[str]]]
 """Headings and rows, the first column a name."""
@@ -176,7 +177,9 @@ def table_md(table: Table) -> str:
     headings, rows = table
     if not rows:
         return ""
-    return _table([_escaped(cell) for cell in headings], [[_escaped(cell) for cell in row] for row in rows], left=1)
+    return tables.table_md(
+        [escaped(cell) for cell in headings], [[escaped(cell) for cell in row] for row in rows], left=1
+    )
 
 
 def interval(found: Bakeoff, entry: Entry, scheme: Scheme, of: Ratio) -> str:

@@ -40,7 +40,7 @@ def labels_png(counts: Mapping[str, int], *, title: str) -> bytes:
         )
     axes.set_xlim(0, max((spans for _, spans in ordered), default=1) * 1.12 or 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    return _png(figure)
+    return png(figure)
 
 
 def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.HIDDEN) -> bytes:
@@ -51,7 +51,7 @@ def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.HI
     axes.barh(range(len(rows)), [recall.value for _, recall in rows], height=0.62, color=FILL, alpha=0.35)
     _draw_intervals(axes, [recall for _, recall in rows])
     axes.set_xlim(0, 1)
-    return _png(figure)
+    return png(figure)
 
 
 def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str, scheme: Scheme = Scheme.HIDDEN) -> bytes:
@@ -65,20 +65,24 @@ def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str, scheme
     _draw_intervals(axes, [recall for _, recall in rows])
     floor = axis_floor(recall for _, recall in rows)
     axes.set_xlim(floor, 1 + (1 - floor) * 0.02)
-    return _png(figure)
+    return png(figure)
 
 
-def _canvas(names: Sequence[str], *, title: str, measure: str) -> tuple[Figure, Axes]:
+def blank(height_inches: float, *, title: str) -> tuple[Figure, Axes]:
+    """Return a figure with a heading and empty axes, in the size and colours of every plot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    height = FRAME_INCHES + ROW_INCHES * max(len(names), 1)
-    figure = Figure(figsize=(WIDTH_INCHES, height), dpi=DPI, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
     # The layout gives room to a long axes title by squeezing the axes to nothing; a figure title takes height only.
     heading = figure.suptitle(_shortened(title, limit=75), x=0.01, ha="left", fontsize=10, color=INK, weight="bold")
     heading.set_parse_math(False)
+    return figure, figure.add_subplot()
+
+
+def _canvas(names: Sequence[str], *, title: str, measure: str) -> tuple[Figure, Axes]:
+    figure, axes = blank(FRAME_INCHES + ROW_INCHES * max(len(names), 1), title=title)
     axes.set_xlabel(measure, fontsize=8, color=MUTED)
     axes.set_yticks(range(len(names)), [_shortened(name) for name in names], fontsize=8, color=INK, parse_math=False)
     axes.tick_params(axis="y", length=0)
@@ -107,7 +111,8 @@ def _draw_intervals(axes: Axes, estimates: Sequence[Estimate]) -> None:
         axes.text(1.02, row, written(one), transform=beside, va="center", color=MUTED, fontsize=8)
 
 
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure) -> bytes:
+    """Return a figure as a PNG."""
     from PIL import Image  # noqa: PLC0415 - comes with matplotlib
 
     drawn, packed = BytesIO(), BytesIO()

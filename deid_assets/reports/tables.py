@@ -23,13 +23,13 @@ def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
         rows.append(
             [
                 str(place),
-                _escaped(name),
+                escaped(name),
                 written(recall_of(evaluation.micro(Scheme.HIDDEN))),
                 written(estimate(notes.covered, notes.with_phi)),
                 *(ratio(value) for value in (strict.precision, strict.recall, strict.f1)),
             ]
         )
-    return _table(header, rows, left=2)
+    return table_md(header, rows, left=2)
 
 
 def scores_md(evaluation: Evaluation) -> str:
@@ -42,16 +42,16 @@ def scores_md(evaluation: Evaluation) -> str:
             for scheme in (Scheme.HIDDEN, Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
         )
         ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, characters.recall)
-        name = "**all**" if label is None else _escaped(label)
+        name = "**all**" if label is None else escaped(label)
         rows.append([name, amount(strict.gold), written(recall_of(hidden)), *map(ratio, ratios)])
-    return _table(header, rows, left=1)
+    return table_md(header, rows, left=1)
 
 
 def comparison_md(comparison: Comparison) -> str:
     """Return a row of intervals per detector, and where there are several a table of differences to the first."""
     tables = [interval_table(comparison), semeval_table(comparison), difference_table(comparison)]
     return "\n\n".join(
-        _table([_escaped(name) for name in header], [[_escaped(row[0]), *row[1:]] for row in rows], left=1)
+        table_md([escaped(name) for name in header], [[escaped(row[0]), *row[1:]] for row in rows], left=1)
         for header, rows in tables
         if rows
     )
@@ -61,15 +61,17 @@ def labels_md(counts: Mapping[str, int]) -> str:
     """Return one row per label with its spans and their share, the most frequent first."""
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    rows = [[_escaped(label), amount(spans), ratio(spans / total if total else None)] for label, spans in ordered]
-    return _table(["Label", "Spans", "Share"], [*rows, ["**all**", amount(total), ""]], left=1)
+    rows = [[escaped(label), amount(spans), ratio(spans / total if total else None)] for label, spans in ordered]
+    return table_md(["Label", "Spans", "Share"], [*rows, ["**all**", amount(total), ""]], left=1)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """Return a Markdown table; the first ``left`` columns are aligned to the left, the others to the right."""
     rule = [":--" if at < left else "--:" for at in range(len(header))]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
+    """Return a name that Markdown shows as it is, on one line."""
     flat = " ".join(name.split())
     return _SPECIAL.sub(r"\\\1", "".join(_HTML.get(char, char) for char in flat))

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.core.errors import InputError
+from deid_assets.core.trainer import Epoch
 
 CARD = "card.json"
 TAGGER = "tagger.json"
@@ -28,17 +29,6 @@ class Learnt(_Part):
     notes: int
     spans: int
     digest: str
-
-
-class Point(_Part):
-    """One point of the learning curve; see ``Epoch``."""
-
-    phase: int
-    epoch: int
-    loss: float
-    seconds: float
-    dev_f1: float | None = None
-    learning_rate: float | None = None
 
 
 class Run(_Part):
@@ -90,7 +80,7 @@ class Card(_Part):
     grouping: int
     corpora: tuple[Learnt, ...]
     inexact: int
-    curve: tuple[Point, ...]
+    curve: tuple[Epoch, ...]
     runs: tuple[Run, ...]
     dev: Mapping[str, Any]
     test: Mapping[str, Any] | None = None

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from deid_assets import plugins
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
@@ -17,7 +16,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus, folds
 from deid_assets.training.recipe import Recipe
-from deid_assets.training.run import Materials, Progress, detector_options, train_model
+from deid_assets.training.run import Materials, Progress, open_model, train_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +137,7 @@ def cross_validate(
 
 
 def _six(recipe: Recipe, folder: Path, test: Corpus) -> SixScores:
-    detector = plugins.load(recipe.name, plugin=recipe.plugin, options=detector_options(recipe, folder))
-    outcomes = detect(detector, [document.note for document in test.documents])
+    outcomes = detect(open_model(recipe, folder), [document.note for document in test.documents])
     found = [
         SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
         for document, outcome in zip(test.documents, outcomes, strict=True)

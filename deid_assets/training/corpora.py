@@ -184,8 +184,12 @@ def check_apart(training: Iterable[Document], tested: Iterable[Document], *, rol
 
 
 def owner(document: Document) -> str:
+    """Return whose note a document is; see ``owner_of``."""
+    return owner_of(document.note)
+
+
+def owner_of(note: Note) -> str:
     """Return whose note it is: the patient; where that is not known, all notes with one text belong together."""
-    note = document.note
     return f"patient:{note.patient_id}" if note.patient_id is not None else f"text:{note.digest}"
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from deid_assets import plugins
 from deid_assets.core.tagging import encode, tokenize
-from deid_assets.core.trainer import Document, Task, labelled
-from deid_assets.training.card import Card, Learnt, Point, Run, digests
+from deid_assets.core.trainer import Document, Epoch, Task, labelled
+from deid_assets.training.card import Card, Learnt, Run, digests
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores
@@ -38,7 +38,7 @@ class Judged:
     folder: Path
     dev: TagScores
     test: TagScores | None
-    curve: Sequence[Point]
+    curve: Sequence[Epoch]
     seconds: float
 
 

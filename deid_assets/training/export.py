@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from deid_assets import plugins
-from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.training.card import Card, digests, read_card, write_card
-from deid_assets.training.scoring import score
+from deid_assets.training.scoring import score_outcomes
 
 ONNX = "onnx"
 """Entry-point name of the detector that runs exports."""
@@ -59,11 +60,16 @@ class Parity:
     exported_f1: float
 
     @property
+    def change(self) -> float:
+        """What the export gains or, below 0, loses."""
+        return self.exported_f1 - self.f1
+
+    @property
     def holds(self) -> bool:
         """Whether the export may be used: at fp32 every span is the same, at others F1 falls by little."""
         if self.precision == "fp32":
             return not self.differing_spans
-        return self.f1 - self.exported_f1 <= LARGEST_LOSS[self.precision]
+        return -self.change <= LARGEST_LOSS[self.precision]
 
 
 def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple[Card, list[Parity]]:
@@ -117,12 +123,14 @@ def file_of(precision: str) -> str:
 def compare(card: Card, model: Path, onnx: Path, documents: Sequence[Document], *, precision: str) -> Parity:
     """Return how an export differs from its network."""
     name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
-    native = card.recipe["labels"] == "native"
-    network = plugins.load(name, plugin=plugin, options={"model": str(model), "name": name})
-    exported = plugins.load(name, plugin=ONNX, options={"model": str(onnx), "name": name, "precision": precision})
-    wanted, found = (_spans(detector, documents) for detector in (network, exported))
+    network = plugins.load(name, plugin=plugin, options={"model": str(model)})
+    exported = plugins.load(name, plugin=ONNX, options={"model": str(onnx), "precision": precision})
+    notes = [document.note for document in documents]
+    answers = [detect(detector, notes) for detector in (network, exported)]
+    wanted, found = ([_spans(outcome) for outcome in outcomes] for outcomes in answers)
     differing = [sum(((left - right) + (right - left)).values()) for left, right in zip(wanted, found, strict=True)]
-    scores = [score(detector, documents, native=native).micro.f1 or 0.0 for detector in (network, exported)]
+    native = card.recipe["labels"] == "native"
+    scores = [score_outcomes(outcomes, documents, native=native).micro.f1 or 0.0 for outcomes in answers]
     return Parity(
         precision=precision,
         notes=len(documents),
@@ -134,11 +142,7 @@ def compare(card: Card, model: Path, onnx: Path, documents: Sequence[Document], 
     )
 
 
-def _spans(detector: Detector, documents: Sequence[Document]) -> list[Counter[tuple[object, ...]]]:
-    outcomes = detect(detector, [document.note for document in documents])
-    return [
-        Counter([("failed",)])
-        if isinstance(outcome, Failed)
-        else Counter((span.start, span.end, span.label, span.native_label) for span in outcome)
-        for outcome in outcomes
-    ]
+def _spans(outcome: SpanSet | Failed) -> Counter[tuple[object, ...]]:
+    if isinstance(outcome, Failed):
+        return Counter([("failed",)])
+    return Counter((span.start, span.end, span.label, span.native_label) for span in outcome)

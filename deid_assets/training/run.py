@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from deid_assets import plugins
+from deid_assets.core.detector import Detector
 from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
-from deid_assets.training.card import CARD, TAGGER, Card, Point, read_card, write_card
+from deid_assets.training.card import CARD, TAGGER, Card, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
 from deid_assets.training.recipe import Recipe, Strategy, check_strategy
@@ -193,10 +193,11 @@ def _one_run(trainer: Trainer, task: Task, part: Path, progress: Progress) -> Pa
 
 def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Judged:
     """Score a finished run; its curve may come from more than one process."""
-    detector = plugins.load(recipe.name, plugin=recipe.plugin, options=detector_options(recipe, folder))
+    detector = open_model(recipe, folder)
     log = folder.with_suffix(".jsonl")
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    curve = {(point.phase, point.epoch): point for point in map(Point.model_validate_json, lines)}
+    points = (Epoch(**json.loads(line)) for line in lines)
+    curve = {(point.phase, point.epoch): point for point in points}
     return Judged(
         seed=task.seed,
         folder=folder,
@@ -207,9 +208,9 @@ def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Ju
     )
 
 
-def detector_options(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Return the keyword options that load a recipe's model."""
-    return {"model": str(folder), "name": recipe.name}
+def open_model(recipe: Recipe, folder: Path) -> Detector:
+    """Return the detector that runs a recipe's model, under the recipe's name."""
+    return plugins.load(recipe.name, plugin=recipe.plugin, options={"model": str(folder)})
 
 
 def _replace(new: Path, out: Path) -> None:

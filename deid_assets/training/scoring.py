@@ -13,6 +13,7 @@ from deid_assets.core.counts import Counts
 from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.intervals import wilson
+from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document, tag_label
 
 RESAMPLES = 1_000
@@ -77,12 +78,16 @@ def score(detector: Detector, documents: Sequence[Document], *, native: bool) ->
     Raises:
         TrainingError: There is no note, or the tagger could not read any.
     """
+    return score_outcomes(detect(detector, [document.note for document in documents]), documents, native=native)
+
+
+def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document], *, native: bool) -> TagScores:
+    """Return the strict scores of a tagger's answers, one per document and in their order; as ``score``."""
     if not documents:
         raise TrainingError("there are no notes to score on; give annotated notes")
-    outcomes = detect(detector, [document.note for document in documents])
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     if len(failed) == len(documents):
-        raise TrainingError(f"{detector.name}: it fails on every note with {failed[0].error}; train it again")
+        raise TrainingError(f"the tagger fails on every note with {failed[0].error}; train it again")
     true: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     missed: Counter[str] = Counter()

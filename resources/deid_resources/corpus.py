@@ -12,7 +12,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.store.files import CorpusFiles
 from deid_resources.detectors import DetectorPool
-from deid_resources.taggers import TaggerModels, is_learnt_from
+from deid_resources.taggers import TaggerModels, is_drawn_for_training
 
 if TYPE_CHECKING:
     from deid_assets.store.database import Database
@@ -59,7 +59,8 @@ class Corpus:
 
     def is_learnt_from(self, note: Note) -> bool:
         """Whether taggers learn from a note's gold, so that it is in no score."""
-        return is_learnt_from(note, self.settings, self.key, list(self.taggers.recipes.values()))
+        share = self.settings.training_share
+        return self.taggers.learns_from_gold and is_drawn_for_training(note, self.key, share=share)
 
     def close(self) -> None:
         """End what was started. Nothing is opened just to be closed."""
