@@ -93,6 +93,16 @@ class CrfTrainer:
         )
         write_model(out, model)
 
+    def evidence(self, model: Path, *, most: int) -> list[dict[str, Any]]:
+        """Return the attributes that speak most for each label; they hold words of the notes.
+
+        Raises:
+            ConfigError: The folder is missing or broken.
+        """
+        from deid_crf.analysis import evidence  # noqa: PLC0415 - for analyses alone
+
+        return evidence(model, most=most)
+
 
 def _trained(
     task: Task,

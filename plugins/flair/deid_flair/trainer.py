@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import tag_set
 from deid_assets.core.trainer import Report, Task
 from deid_flair.quiet import quiet, seed_all, use_threads
 from deid_flair.settings import settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from deid_assets.core.note import Note
 
 VERSION = "0.1.0"
 CHECKPOINT = "checkpoint"
@@ -64,3 +70,13 @@ class FlairTrainer:
             from deid_flair.export import export  # noqa: PLC0415 - imports Flair
 
             export(model, out)
+
+    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+        """Yield the layers of each note: ``embeddings``, and ``reprojected`` and ``encoder`` where there are such.
+
+        Raises:
+            PluginError: The model folder is broken.
+        """
+        from deid_flair.analysis import vectors  # noqa: PLC0415 - for analyses alone
+
+        return vectors(model, notes)

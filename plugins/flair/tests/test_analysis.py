@@ -1,16 +1,15 @@
-"""Neighbours and projections of a trained tagger's vectors."""
+"""Neighbours in a tagger's table of words, and the vectors of its tokens."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
-from deid_assets.core.span import DisjointSpans
-from deid_flair import analysis
+from deid_assets.core.tagging import tokenize
+from deid_assets.training.analysis_vectors import VectorSource, alike, apart, read_space
+from deid_flair import FlairTrainer, analysis
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +17,8 @@ def tagger(model):
     return analysis.network(model)
 
 
-def test_neighbours_are_sorted_by_cosine_and_counted(tagger, documents) -> None:
-    known = analysis.counts(documents)
+def test_neighbours_are_sorted_by_cosine_and_counted(tagger) -> None:
+    known = {"Rome": 6, "Paris": 5}
     found = analysis.neighbours(tagger, "Oslo", known=known, most=5)
 
     cosines = [each.cosine for each in found]
@@ -27,7 +26,7 @@ def test_neighbours_are_sorted_by_cosine_and_counted(tagger, documents) -> None:
     assert len(found) == 5
     assert "Oslo" not in [each.word for each in found]
     assert all(-1.001 <= each.cosine <= 1.001 for each in found)
-    assert [each.count for each in found] == [known[each.word] for each in found]
+    assert [each.count for each in found] == [known.get(each.word, 0) for each in found]
 
 
 def test_a_neighbour_shows_no_word_in_its_repr(tagger) -> None:
@@ -45,56 +44,55 @@ def test_the_cosines_are_those_of_the_vectors(tagger) -> None:
     assert best.cosine == pytest.approx(float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)), abs=1e-5)
 
 
-def two_languages(documents):
-    """The same notes once more as another language: its centroids are the first's."""
-    for each in documents:
-        note = Note(f"{each.note.note_id}-it", each.note.text, lang="it")
-        yield replace(each, note=note, spans=DisjointSpans(note.note_id, note.digest, each.spans.spans))
+def test_each_layer_has_a_vector_for_each_token(model, documents) -> None:
+    notes = [documents[0].note, Note("blank", " \n "), documents[1].note]
+    found = list(FlairTrainer().vectors(model, notes))
+
+    for note, layers in zip(notes, found, strict=True):
+        assert list(layers) == ["embeddings", "reprojected", "encoder"]
+        assert {len(rows) for rows in layers.values()} == {len(tokenize(note.text))}
+    assert found[0]["encoder"].shape[1] == 2 * 16
+    assert found[0]["embeddings"].shape[1] == found[0]["reprojected"].shape[1] == found[1]["embeddings"].shape[1]
 
 
-def test_each_layer_is_projected_with_its_tokens_labels_and_languages(tagger, documents) -> None:
-    both = [*documents, *two_languages(documents)]
-    found = analysis.projections(tagger, both, tokens=90)
+def test_the_last_layer_is_what_the_tags_are_scored_from(tagger, model, documents) -> None:
+    import torch
 
-    assert [each.layer for each in found] == ["embeddings", "reprojected", "encoder"]
-    for each in found:
-        assert each.points.shape == (90, 3)
-        assert len(each.labels) == len(each.languages) == 90
-        assert {(label, lang) for label, lang in zip(each.labels, each.languages, strict=True)} == {
-            (label, lang) for label in ("CITY", "NAME", "O") for lang in ("en", "it")
-        }
-        assert 0 < sum(each.explained) <= 1.0001
-        np.testing.assert_allclose(each.points.mean(axis=0), 0, atol=1e-3)
+    from deid_assets.core.trainer import inputs
 
-
-def test_languages_with_the_same_notes_are_not_apart(tagger, documents) -> None:
-    found = analysis.projections(tagger, [*documents, *two_languages(documents)], tokens=10**6)
-
-    assert all(each.apart == pytest.approx({"CITY": 0, "NAME": 0, "O": 0}, abs=1e-5) for each in found)
+    note = documents[0].note
+    (layers,) = analysis.vectors(model, [note])
+    tokens = tokenize(note.text)
+    with torch.no_grad():
+        scores = tagger.tagger.linear(torch.from_numpy(layers["encoder"])).numpy()[:, : len(tagger.tags)]
+    lines = [
+        [note.text[start:end] for start, end in tokens[part.start : part.stop]]
+        for part in inputs(note.text, tokens, grouping=1)
+    ]
+    wanted = np.concatenate([tagger.scores([line])[0] for line in lines])
+    np.testing.assert_allclose(scores, wanted, atol=1e-4)
 
 
-def test_training_parts_the_categories(tagger, documents) -> None:
-    first, *_, last = analysis.projections(tagger, documents, tokens=10**6)
+def test_training_brings_tokens_of_one_label_together(model, documents) -> None:
+    space = read_space(FlairTrainer(), model, documents, native=False)
+    every, *by_label = alike(space)
 
-    def spread(each) -> float:
-        centres = [
-            each.points[[label == wanted for label in each.labels]].mean(axis=0) for wanted in ("CITY", "NAME", "O")
-        ]
-        return float(np.std(centres) / np.std(each.points))
-
-    assert spread(last) > spread(first)
-
-
-def test_the_picture_is_written(tagger, documents, tmp_path) -> None:
-    analysis.draw(analysis.projections(tagger, [*documents, *two_languages(documents)]), tmp_path / "space.png")
-
-    assert (tmp_path / "space.png").read_bytes().startswith(b"\x89PNG")
+    assert isinstance(FlairTrainer(), VectorSource)
+    assert every["layers"]["encoder"] > every["layers"]["embeddings"]
+    assert every["layers"]["encoder"] > 0.8 > every["chance"]
+    assert [row["label"] for row in by_label] == ["CITY", "NAME", "O"]
+    assert apart(space) == []
 
 
-def test_a_tagger_without_word_vectors_and_too_little_text_are_refused(task, train, tagger, tmp_path) -> None:
-    train(task(max_epochs=1), tmp_path / "m")
+def test_a_tagger_without_word_vectors_or_bi_lstm_has_fewer_layers(task, train, tmp_path, documents) -> None:
+    train(task(max_epochs=1, encoder="linear", reproject=False), tmp_path / "m")
 
+    (layers,) = analysis.vectors(tmp_path / "m", [documents[0].note])
+    assert list(layers) == ["embeddings"]
     with pytest.raises(PluginError, match="no embedding of the kind 'word'"):
         analysis.neighbours(analysis.network(tmp_path / "m"), "Oslo", known={})
-    with pytest.raises(InputError, match="0 tokens are too few"):
-        analysis.projections(tagger, [])
+
+
+def test_too_little_text_is_refused(model) -> None:
+    with pytest.raises(InputError, match="0 words are too few"):
+        read_space(FlairTrainer(), model, [], native=False)

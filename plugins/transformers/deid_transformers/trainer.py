@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.trainer import Report, Task
 from deid_transformers.settings import read_settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from deid_assets import Note
 
 VERSION = "0.1.0"
 
@@ -50,3 +56,13 @@ class TransformersTrainer:
         from deid_transformers.export import export  # noqa: PLC0415 - loads PyTorch
 
         export(model, out)
+
+    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+        """Yield the layers of each note: ``embeddings``, and ``encoder``, from which the tags are read.
+
+        Raises:
+            PluginError: The model folder is broken.
+        """
+        from deid_transformers.analysis import vectors  # noqa: PLC0415 - loads PyTorch
+
+        return vectors(model, notes)

@@ -1,0 +1,182 @@
+"""Several trained taggers on the same notes: what a change of recipe costs, and what chance alone may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.comparison import COLUMNS, Comparison, Interval, Ratio, Row
+from deid_assets.core.counts import Counts, Scheme
+from deid_assets.core.detector import Failed
+from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
+from deid_assets.core.span import SpanSet
+from deid_assets.core.trainer import Document
+from deid_assets.evaluation.resampling import compare
+from deid_assets.training.card import Card
+from deid_assets.training.corpora import Corpus
+from deid_assets.training.scoring import TagScores, score_outcomes
+
+LEARNT_ROLES = frozenset({"train", "dev"})
+"""Corpora of a card that a model was made by."""
+_UNCOMPARED = frozenset({"name", "description", "licence", "onnx", "settings"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A model and what it finds in notes.
+
+    Args:
+        model: Its folder.
+        card: Of the model.
+        outcomes: One per note, in order.
+    """
+
+    model: Path
+    card: Card
+    outcomes: Sequence[SpanSet | Failed] = field(repr=False)
+
+    @property
+    def native(self) -> bool:
+        """Whether its tags carry the corpus' own labels."""
+        return bool(self.card.recipe["labels"] == "native")
+
+
+def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) -> dict[str, Any]:
+    """Return ``models``, a row for each, ``labels``, the scores of the first by label, and ``drawn``, of intervals.
+
+    Differences are to the first model, on the same notes: paired bootstrap and approximate randomisation of patients
+    where they are known, else of notes. The level is strict F1 under the tag labels of each model.
+
+    Raises:
+        TrainingError: A tagger fails on every note.
+    """
+    documents = corpus.documents
+    names = shown_names(answered)
+    scores = [score_outcomes(one.outcomes, documents, native=one.native) for one in answered]
+    known = {document.note.note_id: document.note.patient_id for document in documents}
+    comparison = compare(
+        {name: _rows(of, documents) for name, of in zip(names, scores, strict=True)},
+        patients={note: patient for note, patient in known.items() if patient is not None},
+        seed=seed,
+    )
+    sixes = [_six(one, documents) for one in answered]
+    return {
+        "models": [
+            {
+                **_model_json(name, one, corpus),
+                "f1": _interval_json(comparison.interval(name, Scheme.STRICT, Ratio.F1)),
+                "failed": of.failed,
+                "six": _six_json(six),
+                "changes": changes(answered[0].card, one.card),
+                "difference": _difference_json(comparison, name),
+            }
+            for name, one, of, six in zip(names, answered, scores, sixes, strict=True)
+        ],
+        "labels": scores[0].to_json()["labels"],
+        "drawn": {"unit": comparison.unit, "units": comparison.units, "resamples": comparison.resamples, "seed": seed},
+    }
+
+
+def shown_names(answered: Sequence[Answered]) -> list[str]:
+    """Return the recipes' names; a name that comes again is followed by that of the folder, or by a number."""
+    found: list[str] = []
+    for one in answered:
+        name = str(one.card.recipe["name"])
+        tries = [name, f"{name} ({one.model.name})", *(f"{name} {number}" for number in range(2, len(answered) + 2))]
+        found.append(next(each for each in tries if each not in found))
+    return found
+
+
+def changes(first: Card, other: Card) -> list[dict[str, str]]:
+    """Return what differs between the recipes of two models, completed: ``key``, ``first`` and ``other``."""
+    pairs = [
+        (key, first.recipe.get(key), other.recipe.get(key))
+        for key in sorted({*first.recipe, *other.recipe} - _UNCOMPARED)
+    ]
+    pairs += _differing("settings", first.settings, other.settings)
+    learnt = [[(one.role, one.digest) for one in card.corpora if one.role == "train"] for card in (first, other)]
+    if learnt[0] != learnt[1] and first.recipe.get("corpora") == other.recipe.get("corpora"):
+        pairs.append(("training notes", "as they were", "others"))
+    return [{"key": key, "first": _written(one), "other": _written(two)} for key, one, two in pairs if one != two]
+
+
+def _differing(key: str, first: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the leaves in which two values differ, by dotted key."""
+    if isinstance(first, Mapping) and isinstance(other, Mapping):
+        for name in sorted({*first, *other}):
+            yield from _differing(f"{key}.{name}", first.get(name), other.get(name))
+    elif isinstance(first, (list, tuple)) and isinstance(other, (list, tuple)) and len(first) == len(other):
+        for number, (one, two) in enumerate(zip(first, other, strict=True), start=1):
+            yield from _differing(f"{key}.{number}", one, two)
+    elif first != other:
+        yield key.removeprefix("settings."), first, other
+
+
+def _written(value: Any) -> str:
+    """Return a short text of a setting; of a path its last part, because folders may be named after people."""
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return str(value.get("kind") or ", ".join(f"{key} {_written(one)}" for key, one in value.items()))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_written, value)) or "none"
+    text = str(value)
+    return Path(text).name if "/" in text else text
+
+
+def _rows(scores: TagScores, documents: Sequence[Document]) -> dict[str, Row]:
+    """Return strict counts of each note under the tag labels; of the other schemes nothing is counted."""
+    rest = (0,) * (3 * (len(COLUMNS) - 1))
+    return {
+        document.note.note_id: (counts.tp, counts.fp, counts.fn, *rest)
+        for document, counts in zip(documents, scores.notes, strict=True)
+    }
+
+
+def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:
+    card = one.card
+    return {
+        "name": name,
+        "plugin": str(card.recipe["plugin"]),
+        "plugin_version": card.plugin,
+        "fingerprint": card.fingerprint,
+        "trained_at": card.created_at,
+        "learnt_from": [
+            {"name": each.name, "role": each.role, "notes": each.notes, "spans": each.spans} for each in card.corpora
+        ],
+        "has_learnt_these": any(each.digest == corpus.digest and each.role in LEARNT_ROLES for each in card.corpora),
+        "seconds": card.seconds,
+        "size_bytes": card.size_bytes,
+    }
+
+
+def _interval_json(found: Interval | None) -> dict[str, float] | None:
+    return None if found is None else {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _difference_json(comparison: Comparison, name: str) -> dict[str, float] | None:
+    found = comparison.difference(name, Scheme.STRICT, Ratio.F1)
+    return None if found is None else {"value": found.value, "low": found.low, "high": found.high, "p": found.p}
+
+
+def _six(one: Answered, documents: Sequence[Document]) -> SixScores:
+    found = [
+        SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
+        for document, outcome in zip(documents, one.outcomes, strict=True)
+    ]
+    return six_scores((document.note, document.spans, spans) for document, spans in zip(documents, found, strict=True))
+
+
+def _six_json(six: SixScores) -> dict[str, dict[str, float | None]]:
+    """Return micro F1 by level and granularity (Stubbs, Kotfila and Uzuner 2015)."""
+
+    def f1(level: Level, granularity: Granularity) -> float | None:
+        counts: Counts = six.micro(level, granularity)
+        return counts.f1
+
+    return {
+        str(level): {str(granularity): f1(level, granularity) for granularity in Granularity}
+        for level in (Level.ENTITY, Level.TOKEN)
+    }
