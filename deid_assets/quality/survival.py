@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import Span
 from deid_assets.quality.verdict import Verdict
 
 MIN_CHARS = 4
@@ -22,11 +23,16 @@ MIN_DIGITS = 7
 SHARED = frozenset({Phi.AGE, Phi.SEX, Phi.COUNTRY, Phi.REGION, Phi.PROFESSION, Phi.RELATIVE})
 """Categories whose values are ordinary words or numbers; their second occurrence identifies nobody."""
 
+_BORDER = "\ud800"
+"""Stands between kept segments. No note holds it, since a lone surrogate is refused; it is part of no token."""
+
 _TOKEN = re.compile(r"[^\W_]+")
+_TOKEN_OR_BORDER = re.compile(rf"[^\W_]+|{_BORDER}")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _NUMBER = re.compile(r"\d(?:[ .\-/()]{0,2}\d)+")
 
 Tokens = tuple[str, ...]
+_NOTHING: dict[Tokens, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +41,31 @@ class Audit:
 
     Args:
         note: The original.
-        gold: Its known PHI.
+        gold: Its known PHI, in any order; may overlap.
         edits: What redaction replaced, sorted.
     """
 
     note: Note
-    gold: SpanSet
+    gold: Iterable[Span]
     edits: Sequence[Edit]
+
+
+class Survival(NamedTuple):
+    """What is left in one note; see ``survivors``."""
+
+    survivors: int = 0
+    lower_case: int = 0
+    name_parts: int = 0
 
 
 @dataclass(slots=True)
 class _Values:
-    """The identifiers of one patient: long numbers as digits alone, all others as tokens by their first."""
+    """The identifiers of one patient: long numbers as digits alone, all others as folded tokens by their first.
 
-    whole: defaultdict[str, set[Tokens]] = field(default_factory=lambda: defaultdict(set), repr=False)
+    A value is mapped to whether it is one capitalised word, which may occur in lower case as an ordinary one.
+    """
+
+    whole: defaultdict[str, dict[Tokens, bool]] = field(default_factory=lambda: defaultdict(dict), repr=False)
     parts: set[str] = field(default_factory=set, repr=False)
     numbers: set[str] = field(default_factory=set, repr=False)
 
@@ -60,13 +77,12 @@ class _Values:
         if joined.isdigit() and len(joined) >= MIN_DIGITS:
             self.numbers.add(joined)
             return
-        self.whole[tokens[0].casefold()].add(tokens)
+        folded = tuple(map(str.casefold, tokens))
+        is_capitalised = len(tokens) == 1 and joined.isalpha() and not joined.islower()
+        known = self.whole[folded[0]]
+        known[folded] = is_capitalised and known.get(folded, True)
         if label is Phi.NAME and len(tokens) > 1:
             self.parts.update(token.casefold() for token in tokens if len(token) >= MIN_CHARS and token.isalpha())
-
-    def shares_none_of(self, folded: Sequence[str]) -> bool:
-        """Whether no token begins a value or is a part of a name."""
-        return self.whole.keys().isdisjoint(folded) and self.parts.isdisjoint(folded)
 
     def __len__(self) -> int:
         return len(self.numbers) + sum(map(len, self.whole.values()))
@@ -104,27 +120,34 @@ def survivors(audits: Iterable[Audit], *, limit: int = 0, blocking: bool = True)
     Returns:
         Counts ``notes``, ``values`` sought, ``survivors``, ``notes_with_survivors``, ``lower_case``, ``name_parts``.
     """
-    rows = list(audits)
-    values = _values_by_patient(rows)
-    counts: Counter[str] = Counter(survivors=0, notes_with_survivors=0, lower_case=0, name_parts=0)
-    for audit in rows:
-        found = _found(audit, values[_patient(audit.note)])
-        counts.update(found)
-        counts["notes_with_survivors"] += found["survivors"] > 0
+    found, values = survival_by_note(audits)
+    return survival_verdict(found, values=values, limit=limit, blocking=blocking)
+
+
+def survival_verdict(found: Collection[Survival], *, values: int, limit: int = 0, blocking: bool = True) -> Verdict:
+    """Return the verdict of ``survivors`` on notes that were read before; ``values`` is how many were sought."""
+    left = sum(one.survivors for one in found)
     return Verdict(
         "survivors",
-        passed=counts["survivors"] <= limit,
+        passed=left <= limit,
         blocking=blocking,
-        counts={"notes": len(rows), "values": sum(map(len, values.values())), **counts},
+        counts={
+            "notes": len(found),
+            "values": values,
+            "survivors": left,
+            "notes_with_survivors": sum(one.survivors > 0 for one in found),
+            "lower_case": sum(one.lower_case for one in found),
+            "name_parts": sum(one.name_parts for one in found),
+        },
         description="No known identifier is readable outside the replacements",
     )
 
 
-def survivors_by_note(audits: Iterable[Audit]) -> dict[str, int]:
-    """Return, per note id, how many known identifiers are left in its kept text; see ``survivors``."""
+def survival_by_note(audits: Iterable[Audit]) -> tuple[list[Survival], int]:
+    """Return what is left in each note, in order, and how many values were sought; see ``survivors``."""
     rows = list(audits)
     values = _values_by_patient(rows)
-    return {audit.note.note_id: _found(audit, values[_patient(audit.note)])["survivors"] for audit in rows}
+    return [_found(audit, values[_patient(audit.note)]) for audit in rows], sum(map(len, values.values()))
 
 
 def _values_by_patient(audits: Iterable[Audit]) -> dict[tuple[bool, str], _Values]:
@@ -147,28 +170,26 @@ def _is_telling(tokens: Tokens, label: Phi) -> bool:
     return label is not Phi.DATE or (any(map(str.isdigit, joined)) and not _YEAR.fullmatch(joined))
 
 
-def _found(audit: Audit, values: _Values) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for segment in kept_segments(audit.note.text, audit.edits):
-        tokens = _TOKEN.findall(segment)
-        folded = list(map(str.casefold, tokens))
-        for at, first in enumerate(() if values.shares_none_of(folded) else folded):
-            for value in values.whole.get(first, ()):
-                if folded[at : at + len(value)] == [token.casefold() for token in value]:
-                    found["lower_case" if _is_common(value, tokens[at]) else "survivors"] += 1
-            found["name_parts"] += first in values.parts
-        found["survivors"] += _numbers(segment, values)
-    return found
+def _found(audit: Audit, values: _Values) -> Survival:
+    kept = _BORDER.join(kept_segments(audit.note.text, audit.edits))
+    numbers = _numbers(kept, values)
+    tokens = _TOKEN_OR_BORDER.findall(kept)
+    folded = list(map(str.casefold, tokens))
+    distinct = set(folded)
+    if distinct.isdisjoint(values.whole) and distinct.isdisjoint(values.parts):
+        return Survival(numbers)
+    survivors, lower_case = numbers, 0
+    for at, first in enumerate(folded):
+        for value, is_capitalised in values.whole.get(first, _NOTHING).items():
+            if len(value) == 1 or tuple(folded[at : at + len(value)]) == value:
+                is_common = is_capitalised and tokens[at].islower()
+                survivors, lower_case = survivors + (not is_common), lower_case + is_common
+    return Survival(survivors, lower_case, sum(map(values.parts.__contains__, folded)))
 
 
-def _is_common(value: Tokens, occurrence: str) -> bool:
-    """Whether a capitalised word occurs in lower case, where it is most often an ordinary word."""
-    return len(value) == 1 and value[0].isalpha() and not value[0].islower() and occurrence.islower()
-
-
-def _numbers(segment: str, values: _Values) -> int:
+def _numbers(kept: str, values: _Values) -> int:
     """Occurrences of long numbers, whatever groups their digits stand in."""
     if not values.numbers:
         return 0
-    runs = ["".join(filter(str.isdigit, match[0])) for match in _NUMBER.finditer(segment)]
+    runs = ["".join(filter(str.isdigit, run)) for run in _NUMBER.findall(kept) if len(run) >= MIN_DIGITS]
     return sum(run.count(number) for run in runs for number in values.numbers)
