@@ -20,7 +20,7 @@ from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import MERGED, line_up_outcomes, read_gold
 from deid_assets.policies.surrogate import originals_of, require_packs
 from deid_assets.quality import Verdict, within_share
-from deid_assets.quality.survival import Audit, survivors, survivors_by_note
+from deid_assets.quality.survival import Audit, survival_by_note, survivors
 from deid_assets.quality.text_checks import complete, unchanged_outside
 from deid_assets.store.frames import failed_from_table, failed_to_table
 from deid_resources.corpus import Corpus
@@ -69,7 +69,8 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     pairs = [(note, found) for note, found in zip(ready, outcomes, strict=True) if isinstance(found, Redacted)]
     hits = residual_by_note(pairs, policy, corpus, stage)
     sought = {note_id: [*spans, *gold.get(note_id, ())] for note_id, spans in known.items()}
-    surviving = survivors_by_note(_audits(pairs, sought, policy))
+    left, _ = survival_by_note(_audits(pairs, sought, policy))
+    surviving = {note.note_id: one.survivors for (note, _), one in zip(pairs, left, strict=True)}
     judged = [_judged(found, hits, surviving, stage) for found in outcomes]
     done = [found for found in judged if isinstance(found, Redacted)]
     withheld += [found for found in judged if isinstance(found, Failed)]
