@@ -24,7 +24,7 @@ from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.locales import languages, locale_of
 from deid_assets.policies.masked_frames import WORDED, opening
 from deid_assets.policies.masked_model import Question
-from deid_assets.policies.names import parse
+from deid_assets.policies.names import full_name, parse
 from deid_assets.policies.shapes import reshape
 from deid_assets.policies.words import is_name, reletter
 
@@ -38,7 +38,8 @@ _FUNCTION_WORDS = frozenset(
         " am an der die das den dem im und von vom van het en och"
     )
 )
-_PREPARED = "surrogate_mlm: questions of the note are answered"
+_PREPARED = "questions of the note are answered"
+_LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format has them
 
 
 class Word(NamedTuple):
@@ -77,15 +78,15 @@ class MaskedSurrogate:
             return fall_back(text, span, context)
         self._prepare(context)
         drawn = self._drawn(text, words, span.label, context)
-        if drawn is None or fold(drawn) == fold(text) or drawn in context.originals:
+        if drawn is None or fold(drawn) == fold(text) or _is_anothers(drawn, span.label, context):
             return fall_back(text, span, context)
         return drawn
 
     def _prepare(self, context: Context) -> None:
         """Have all questions of the note answered in as few calls of the model as there can be."""
-        if _PREPARED in context.numbers or context.spans is None or context.policy is None:
+        if (_PREPARED, self) in context.numbers or context.spans is None or context.policy is None:
             return
-        context.numbers[_PREPARED] = 1
+        context.numbers[_PREPARED, self] = 1
         note = context.note
         mine = (span for span in context.spans if context.policy.action(span.label) == self)
         words = (word for span in mine for word in _words_of(note.text[span.start : span.end], span.label, note.lang))
@@ -159,6 +160,15 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
     return tuple(found)
 
 
+def _is_anothers(drawn: str, label: Phi, context: Context) -> bool:
+    """Whether a name is someone's full name in the batch, in any order; a city or a profession is nobody's alone."""
+    lang = context.note.lang
+    if label is not Phi.NAME or not context.originals or (lang is not None and lang not in languages()):
+        return False
+    value = full_name(drawn, lang)
+    return value is not None and value in context.originals
+
+
 def _capital(word: str) -> str:
     folded = fold(word)
     return folded[:1].upper() + folded[1:]
@@ -206,6 +216,8 @@ def checked_model(folder: str) -> str:
     files = [path / "config.json", path / "tokenizer.json", *weights]
     if absent := [file.name for file in files if not file.is_file()] or ([] if weights else ["model.safetensors"]):
         raise ConfigError(f"{folder} lacks {absent[0]}; save model and tokenizer with save_pretrained")
+    if broken := [file.name for file in weights if not _is_whole(file)]:
+        raise ConfigError(f"{folder}: {broken[0]} is cut off or no safetensors file; copy the folder again")
     try:
         kinds = json.loads((path / "config.json").read_text("utf-8")).get("architectures") or ["?"]
     except (ValueError, AttributeError):
@@ -213,6 +225,18 @@ def checked_model(folder: str) -> str:
     if not str(kinds[0]).endswith(("ForMaskedLM", "ForPreTraining")):
         raise ConfigError(f"{folder} holds a {kinds[0]}; surrogate_mlm needs one that ends with ForMaskedLM")
     return _digest(tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+
+
+def _is_whole(weights: Path) -> bool:
+    """Whether a safetensors file is as long as its header says: the header's length, the header, the tensors."""
+    try:
+        with weights.open("rb") as file:
+            size = int.from_bytes(file.read(_LENGTH), "little")
+            tensors = json.loads(file.read(min(size, _LONGEST_HEADER)))
+        ends: list[int] = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
+        return weights.stat().st_size == _LENGTH + size + max(ends)
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return False
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -206,9 +207,8 @@ def _tells(candidate: str, original: str) -> bool:
     return candidate in original or original in candidate or candidate[:_STEM] == original[:_STEM]
 
 
-@lru_cache(maxsize=2)
 def load(folder: str, digest: str) -> MaskedModel:
-    """Return the model of a folder; nothing is fetched.
+    """Return the model of a folder, read once; nothing is fetched.
 
     Args:
         folder: With ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
@@ -217,23 +217,32 @@ def load(folder: str, digest: str) -> MaskedModel:
     Raises:
         PolicyError: It does not load, or its head was not trained.
     """
+    found = _loaded(folder, digest)
+    if isinstance(found, str):
+        raise PolicyError(f"{folder}: {found}")
+    return found
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str, digest: str) -> MaskedModel | str:
+    """Return the model, or what is wrong with it, so that a batch does not try again with every note."""
     del digest
     import transformers  # noqa: PLC0415 - takes seconds to load
 
     tokenizers: Any = transformers.AutoTokenizer
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity(logging.CRITICAL)  # what is wrong is said below
     try:
         tokenizer = tokenizers.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model, report = transformers.AutoModelForMaskedLM.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
         )
     except Exception as error:  # noqa: BLE001 - transformers raises anything
-        raise PolicyError(
-            f"{folder}: the model does not load ({type(error).__name__}); give the files of one training"
-        ) from None
+        return f"the model does not load ({type(error).__name__}); give the files of one training"
+    finally:
+        transformers.logging.set_verbosity(level)
     if absent := sorted(report["missing_keys"]):
-        raise PolicyError(
-            f"{folder}: model.safetensors lacks {absent[0]}; surrogate_mlm needs a trained masked-LM head"
-        )
+        return f"model.safetensors lacks {absent[0]}; surrogate_mlm needs a trained masked-LM head"
     if tokenizer.mask_token_id is None:
-        raise PolicyError(f"{folder}: the tokenizer has no mask token; choose a masked language model")
+        return "the tokenizer has no mask token; choose a masked language model"
     return MaskedModel(model, tokenizer)

@@ -22,44 +22,18 @@ from deid_assets.policies.drawing import fold
 from deid_assets.policies.masked import MaskedSurrogate, checked_model
 from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.masked_model import MaskedModel, Question, load
+from deid_assets.policies.surrogate import Surrogate, originals_of
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 
 KEY = Key(b"a key for tests, 24 bytes")
-NAMES = "Anna Berta Carla Doris Ella Frida Greta Hanna Irma Julia Karin Lotta Maria Nora Olga Paula"
-CITIES = "Rome Paris Oslo Bonn Lyon Turin Malmo Ghent Leeds Porto"
-TRADES = "nurse baker smith cook tailor driver painter farmer miner clerk"
-SENTENCE = "the patient is called she works as a lives in city of from . de"
-PARTS = "##son ##berg ##s Mart Zol [LINE]"
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SPECIAL = "[PAD] [UNK] [CLS] [SEP] [MASK]"
-WHOLE = {*NAMES.split(), *CITIES.split(), *TRADES.split(), *SENTENCE.split(), "Mart", "Zol"}
-
-
-def save(folder: Path, kind: str = "BertForMaskedLM") -> Path:
-    """Save a tiny model with seeded weights and a vocabulary of whole words, parts of words and letters."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = f"{SPECIAL} {NAMES} {CITIES} {TRADES} {SENTENCE} {PARTS}".split()
-    pieces = [*words, *LETTERS, *(f"##{letter}" for letter in LETTERS)]
-    numbers = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
-    tokenizer = Tokenizer(models.WordPiece(numbers, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    tokens = {f"{name}_token": token for name, token in names.items()}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens).save_pretrained(folder)
-    torch.manual_seed(5)
-    config = transformers.BertConfig(
-        vocab_size=len(numbers), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
-    )
-    getattr(transformers, kind)(config).save_pretrained(folder)
-    return folder
+WORDS = ("Anna", "Olga", "Rome", "Porto", "nurse", "clerk")  # of the model's vocabulary
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    return save(tmp_path_factory.mktemp("model"))
+def model(tmp_path_factory, save_model) -> Path:
+    return save_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +68,12 @@ def policy_of(model, tmp_path) -> Callable[..., Policy]:
         ("carpenter", Phi.PROFESSION),
     ],
 )
-def test_a_surrogate_is_made_of_whole_words_of_the_vocabulary(draw, text, label):
+def test_a_surrogate_is_made_of_whole_words_of_the_vocabulary(draw, vocabulary, text, label):
     for patient in "abcdefgh":
         drawn = draw(text, label, patient=patient)
 
         assert len(drawn.split()) == len(text.split())
-        assert set(drawn.split()) <= WHOLE
+        assert set(drawn.split()) <= vocabulary
         assert not set(drawn.split()) & set(text.split())
 
 
@@ -140,7 +114,7 @@ def test_the_choice_is_the_keys_and_the_patients(draw):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    text=st.text(min_size=1, max_size=24) | st.sampled_from((*NAMES.split(), *CITIES.split(), *TRADES.split())),
+    text=st.text(min_size=1, max_size=24) | st.sampled_from(WORDS),
     label=st.sampled_from(WORDED),
     lang=st.sampled_from(("en", "fi", "da", None)),
 )
@@ -160,23 +134,21 @@ def test_a_value_without_words_gets_the_tag_and_is_counted(model, text):
     assert (drawn, context.fallbacks) == ("[CITY]", {Phi.CITY: 1})
 
 
-def test_a_word_of_the_note_is_no_surrogate(draw):
+def test_a_word_of_the_note_is_no_surrogate(draw, vocabulary):
     drawn = draw("Smith")
 
     assert draw("Smith", note=f"Smith was seen with {drawn}.") != drawn
-    assert draw("Smith", note=f"Smith {NAMES} {CITIES} Mart Zol.") == "[NAME]"
+    assert draw("Smith", note=f"Smith {' '.join(vocabulary)}.") == "[NAME]"
 
 
 def test_an_answer_does_not_depend_on_what_else_is_asked(model):
-    load.cache_clear()
     questions = [Question("The patient is called", (None,), 0, word) for word in ("Smith", "Bob", "Zoltrixberg")]
-    together = load(str(model), "").answer(questions, top_k=5)
-    load.cache_clear()
+    together = load(str(model), "1").answer(questions, top_k=5)
 
-    assert [load(str(model), "").answer([question], top_k=5)[0] for question in questions] == together
+    assert [load(str(model), "2").answer([question], top_k=5)[0] for question in questions] == together
 
 
-def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model):
+def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, vocabulary):
     """Cosine of the last hidden states in the sentence, one sequence at a time."""
     found = load(str(model), "").answer([Question("She lives in the city of", (None,), 0, "Bern")], top_k=3)[0]
 
@@ -188,7 +160,7 @@ def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model):
         state = plain(torch.tensor([ids]), output_hidden_states=True).hidden_states[-1][0]
         return state.detach()[len(tokenizer("[CLS] She lives in the city of")["input_ids"]) : -2].mean(dim=0)
 
-    words = [word for word in WHOLE if word[0].isupper() and len(word) > 1]
+    words = [word for word in vocabulary if word[0].isupper() and len(word) > 1]
     ranked = sorted(words, key=lambda word: -float(torch.cosine_similarity(vector(word), vector("Bern"), dim=0)))
     assert sorted(ranked[:3]) == list(found)
 
@@ -214,8 +186,8 @@ def test_a_note_is_redacted_and_the_text_around_stays(policy_of):
     assert rest.split(". ")[1] == f"{name.split()[1]} is well."
 
 
-def test_a_policy_needs_a_key_and_its_digest_follows_the_files(policy_of, tmp_path):
-    other = save(tmp_path / "other")
+def test_a_policy_needs_a_key_and_its_digest_follows_the_files(policy_of, tmp_path, save_model):
+    other = save_model(tmp_path / "other")
     moved = policy_of(model=str(other))
     with pytest.raises(PolicyError, match="surrogates, which need a key"):
         check_key(moved, None)
@@ -262,16 +234,16 @@ def test_a_wrong_policy_is_one_line(tmp_path, model, line, message):
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-def test_a_folder_without_a_file_is_refused(tmp_path, name):
-    (save(tmp_path / "model") / name).unlink()
+def test_a_folder_without_a_file_is_refused(tmp_path, save_model, name):
+    (save_model(tmp_path / "model") / name).unlink()
 
     with pytest.raises(ConfigError, match=f"lacks {name}"):
         checked_model(str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("kind", ["BertModel", "BertForTokenClassification"])
-def test_a_model_without_the_head_is_refused(tmp_path, kind):
-    folder = save(tmp_path / "model", kind)
+def test_a_model_without_the_head_is_refused(tmp_path, save_model, kind):
+    folder = save_model(tmp_path / "model", kind)
     with pytest.raises(ConfigError, match=f"holds a {kind}"):
         checked_model(str(folder))
 
@@ -282,9 +254,51 @@ def test_a_model_without_the_head_is_refused(tmp_path, kind):
         load(str(folder), checked_model(str(folder)))
 
 
-def test_broken_weights_are_one_line(tmp_path):
-    folder = save(tmp_path / "model")
-    (folder / "model.safetensors").write_bytes(b"no weights")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda weights: b"no weights", id="another file"),
+        pytest.param(lambda weights: weights[:-1], id="cut off"),
+        pytest.param(lambda weights: b"", id="empty"),
+        pytest.param(lambda weights: weights + weights, id="too long"),
+    ],
+)
+def test_broken_weights_are_one_line(tmp_path, save_model, damage):
+    weights = save_model(tmp_path / "model") / "model.safetensors"
+    weights.write_bytes(damage(weights.read_bytes()))
 
+    with pytest.raises(
+        ConfigError, match=r"model\.safetensors is cut off or no safetensors file; copy the folder again"
+    ):
+        checked_model(str(tmp_path / "model"))
+
+
+def test_files_of_two_trainings_are_one_line_and_are_read_once(tmp_path, save_model):
+    folder = save_model(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 18}))
+
+    with pytest.raises(PolicyError, match=r"the model does not load .*; give the files of one training"):
+        load(str(folder), "1")
+
+    (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(PolicyError, match="the model does not load"):
-        load(str(folder), checked_model(str(folder)))
+        load(str(folder), "1")
+    assert load(str(folder), "2")
+
+
+def test_a_full_name_of_the_batch_is_no_surrogate(draw, model):
+    note = Note("n", "Zita Smith", patient_id="p", lang="en")
+    drawn = draw("Zita Smith")
+    first, last = drawn.split()
+
+    def redrawn(*others: str) -> str:
+        values = [(Note(other, other, lang="en"), Span(0, len(other), Phi.NAME)) for other in others]
+        batch = [(other, DisjointSpans.of(other, [span])) for other, span in values]
+        replacer = MaskedSurrogate(str(model), files=checked_model(str(model)))
+        policy = Policy("mine", Surrogate(), {Phi.NAME: replacer})
+        spans = DisjointSpans.of(note, [Span(0, len(note.text), Phi.NAME)])
+        return redact(note, spans, policy, key=KEY, originals=originals_of(policy, KEY, batch)).text
+
+    assert redrawn(first, last, f"{first} Jones") == drawn
+    assert redrawn(f"{last.upper()}, {first.upper()}") == "[NAME]"
