@@ -10,7 +10,11 @@ from tiny_tasks import TEXTS, TINY, documents, task, train, with_settings
 
 from deid_assets import Note
 from deid_assets.core.errors import TrainingError
+from deid_assets.core.keys import Key
+from deid_assets.core.redact import redact
 from deid_assets.core.trainer import Epoch
+from deid_assets.policies import load_policy
+from deid_assets.testing import marked
 from deid_transformers.pretrain import Stream, masked
 from deid_transformers.settings import NewEncoder
 from deid_transformers.vocabulary import SPECIAL, learn
@@ -90,3 +94,20 @@ def test_text_that_looks_like_a_special_sub_token_is_none(tmp_path: Path) -> Non
     words = Pieces(tmp_path / "tokenizer.json", settings).of("[SEP] [MASK] </s>", tokenize("[SEP] [MASK] </s>"))
 
     assert not {0, 2, 3, 4, 5} & {piece for word in words for piece in word}
+
+
+def test_a_kept_encoder_writes_surrogates_and_is_one_to_start_from(tmp_path: Path) -> None:
+    pretraining = {"steps": 60, "batch": 8, "length": 24, "learning_rate": 5e-3, "keep": True}
+
+    model = train(with_settings(task(), pretrain=pretraining), tmp_path / "model")
+
+    kept = model / "masked_lm"
+    policy = tmp_path / "mine.toml"
+    policy.write_text(f'name = "mine"\n[actions]\nNAME = {{ action = "surrogate_mlm", model = "{kept}" }}')
+    note, spans = marked("Seen by Dr. <NAME>Lee</NAME>.")
+    redacted = redact(note, spans, load_policy(policy), key=Key(b"a key for tests, 24 bytes")).text
+    assert "Lee" not in redacted
+    assert redacted.startswith("Seen by Dr. ")
+    started = train(with_settings(task(), encoder=str(kept)), tmp_path / "other")
+    assert (started / "tagger.json").exists()
+    assert not (started / "masked_lm").exists()
