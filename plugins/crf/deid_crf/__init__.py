@@ -1,4 +1,4 @@
-"""A linear-chain CRF as a tagger: trained with CRFsuite, run with NumPy."""
+"""A linear-chain CRF as a tagger: trained on whole corpora at once with sparse matrices, run with NumPy."""
 
 from deid_crf.detector import CrfDetector, Marginals
 from deid_crf.trainer import CrfTrainer

@@ -1,4 +1,4 @@
-"""The trainer: annotated notes in, a model folder out, by CRFsuite's L-BFGS."""
+"""The trainer: annotated notes in, a model folder out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import OUTSIDE, encode, tag_set
 from deid_assets.core.trainer import Epoch, Report, Task, labelled
 from deid_crf.channels import channels
-from deid_crf.examples import Attributes, Example, examples, sequences
+from deid_crf.evidence import Evidence
+from deid_crf.examples import Example, examples, sequences
+from deid_crf.likelihood import Likelihood, Parameters
+from deid_crf.minimise import minimise
 from deid_crf.model import Model, write_model
 from deid_crf.settings import Settings
 from deid_crf.sources import Sources, with_dropout
@@ -23,12 +26,7 @@ from deid_crf.statistics import known
 from deid_crf.tagger import LONGEST
 from deid_crf.weights import Weights
 
-if TYPE_CHECKING:
-    import pycrfsuite
-
-VERSION = "0.1.0"
-UNFINISHED = "unfinished.crfsuite"
-"""CRFsuite's own model file, read and removed at the end."""
+VERSION = "0.2.0"
 
 
 class CrfTrainer:
@@ -75,8 +73,7 @@ class CrfTrainer:
         tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
         owners = [document.note.patient_id or document.note.note_id for document in documents]
         notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
-        attributes = Attributes(notes, channels(settings.window), min_patients=settings.min_patients)
-        weights = _trained(task, settings, notes, attributes, tags=tags, file=out / UNFINISHED, report=report)
+        weights = _trained(task, settings, notes, tags=tags, report=report)
         model = Model(
             version=VERSION,
             tags=tags,
@@ -108,69 +105,36 @@ def _trained(
     task: Task,
     settings: Settings,
     notes: Sequence[Example],
-    attributes: Attributes,
     *,
     tags: Sequence[str],
-    file: Path,
     report: Report,
 ) -> Weights:
-    """Run CRFsuite. It is told numbers for attributes and tags, so that no sign of a text can trouble its files."""
-    suite = _suite(report)
-    suite.select("lbfgs")
-    suite.set_params({"c1": settings.c1, "c2": settings.c2, "max_iterations": settings.max_iterations})
-    numbers = {tag: b"%d" % number for number, tag in enumerate(tags)}
+    """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
+    evidence = Evidence(notes, channels(settings.window), min_patients=settings.min_patients)
+    likelihood = _likelihood(task, settings, notes, evidence, tags=tags)
+
+    def penalised(parameters: Parameters) -> tuple[float, Parameters]:
+        value, slope = likelihood(parameters)
+        return value + settings.c2 * float(parameters @ parameters), slope + 2 * settings.c2 * parameters
+
+    started = time.monotonic()
+
+    def told(number: int, value: float) -> None:
+        report(Epoch(phase=0, epoch=number, loss=value, seconds=time.monotonic() - started))
+
+    found = minimise(penalised, likelihood.size, l1=settings.c1, iterations=settings.max_iterations, report=told)
+    return Weights.of(evidence.names, *likelihood.weights(found))
+
+
+def _likelihood(
+    task: Task, settings: Settings, notes: Sequence[Example], evidence: Evidence, *, tags: Sequence[str]
+) -> Likelihood:
+    numbers = {tag: number for number, tag in enumerate(tags)}
     draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
-    used = 0
-    for note in notes:
-        items = attributes.items(note)
-        told = [numbers[tag] for tag in note.tags]
+    rows, told = [], []
+    for note, first in zip(notes, evidence.first, strict=True):
+        of_note = np.array([numbers[tag] for tag in note.tags])
         for part in sequences(note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw):
-            suite.append(items[part.start : part.stop], told[part.start : part.stop])
-            used += 1
-    try:
-        suite.train(str(file))
-        return _weights(file, attributes.numbers, len(tags))
-    finally:
-        file.unlink(missing_ok=True)
-
-
-def _suite(report: Report) -> pycrfsuite.Trainer:
-    """Return a trainer of CRFsuite that reports each iteration and prints nothing."""
-    import pycrfsuite  # noqa: PLC0415 - compiled, loaded when first needed
-
-    class Suite(pycrfsuite.Trainer):  # type: ignore[misc]  # the library has no types
-        started = time.monotonic()
-
-        def message(self, message: str) -> None:
-            if self.logparser.feed(message) == "iteration":
-                last = self.logparser.last_iteration
-                seconds = time.monotonic() - self.started
-                report(Epoch(phase=0, epoch=int(last["num"]), loss=float(last["loss"]), seconds=seconds))
-
-    return Suite(verbose=False)
-
-
-def _weights(file: Path, numbers: Mapping[str, int], tags: int) -> Weights:
-    """Read CRFsuite's weights, and number the attributes that have any anew."""
-    import pycrfsuite  # noqa: PLC0415 - compiled, loaded when first needed
-
-    suite = pycrfsuite.Tagger()
-    suite.open(str(file))
-    found = suite.info()
-    entries = sorted(
-        (int(attribute), int(tag), weight) for (attribute, tag), weight in found.state_features.items() if weight
-    )
-    transitions = np.zeros((tags, tags), dtype=np.float32)
-    for (before, after), weight in found.transitions.items():
-        transitions[int(before), int(after)] = weight
-    names = list(numbers)
-    used = sorted({attribute for attribute, _, _ in entries})
-    place = {attribute: number for number, attribute in enumerate(used)}
-    counts = np.bincount([place[attribute] for attribute, _, _ in entries], minlength=len(used))
-    return Weights(
-        {names[attribute]: number for attribute, number in place.items()},
-        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        tags=np.array([tag for _, tag, _ in entries], dtype=np.int32),
-        values=np.array([weight for _, _, weight in entries], dtype=np.float32),
-        transitions=transitions,
-    )
+            rows.append(np.arange(first + part.start, first + part.stop))
+            told.append(of_note[part.start : part.stop])
+    return Likelihood(evidence, rows, told, width=len(tags))

@@ -38,6 +38,21 @@ class Weights:
     values: NDArray[np.float32]
     transitions: NDArray[np.float32]
 
+    @classmethod
+    def of(cls, names: Sequence[str], states: Rows, transitions: Rows) -> Weights:
+        """Return what is not zero of a table of weights.
+
+        Args:
+            names: Of the attributes.
+            states: (attributes, tags).
+            transitions: (before, after).
+        """
+        used = np.flatnonzero(states.any(axis=1))
+        rows, tags = np.nonzero(states[used])
+        first = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(used)))]).astype(np.int64)
+        numbers = {names[attribute]: number for number, attribute in enumerate(used.tolist())}
+        return cls(numbers, first, tags.astype(np.int32), states[used[rows], tags], transitions)
+
     def beginning_with(self, prefix: str) -> dict[str, int]:
         """Return the numbers of the attributes of one prefix, by the rest of their names."""
         size = len(prefix)

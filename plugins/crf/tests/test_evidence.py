@@ -6,13 +6,15 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import tokenize
 from deid_assets.gazetteers import Entry, write_gazetteer
 from deid_crf.channels import channels, keys_of
-from deid_crf.examples import Attributes, Example, examples, sequences
+from deid_crf.evidence import Evidence
+from deid_crf.examples import Example, examples, sequences
 from deid_crf.lists import Lists
 from deid_crf.sources import Sources
 from deid_crf.statistics import UNSEEN, Memory, described, keys, known, tally, total
@@ -149,27 +151,27 @@ def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
 def test_attributes_of_too_few_patients_are_left_out() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
     found, _ = examples(views, [["O"] * len(view.words) for view in views], "abc", min_patients=2)
-    numbers = Attributes(found, channels(1), min_patients=2).numbers
+    names = Evidence(found, channels(1), min_patients=2).names
 
-    assert "w0:wHolt" in numbers
-    assert "w0:wMoss" not in numbers
-    assert "w1:lmoss" not in numbers
+    assert "w0:wHolt" in names
+    assert "w0:wMoss" not in names
+    assert "w1:lmoss" not in names
 
 
 def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Moss"), View.of("Seen by Holt")]
     found, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
 
-    assert "w0:wMoss" not in Attributes(found, channels(1), min_patients=2).numbers
+    assert "w0:wMoss" not in Evidence(found, channels(1), min_patients=2).names
     assert set(known(counted, min_patients=2)) == {"seen", "by"}
 
 
 def test_training_and_use_name_the_same_attributes() -> None:
     view = View.of("Patient: Ada Moss\nSeen on 3 May.")
     found, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
-    attributes_ = Attributes(found, channels(3), min_patients=1)
-    by_digits = {b"%d" % number: name for name, number in attributes_.numbers.items()}
-    in_training = [{by_digits[digits] for digits in item} for item in attributes_.items(found[0])]
+    evidence = Evidence(found, channels(3), min_patients=1)
+    said = evidence.shown(evidence.first[0] + np.arange(len(view.tokens))) @ evidence.said
+    in_training = [{evidence.names[number] for number in row.indices} for row in said]
 
     for at in range(len(view.tokens)):
         in_use = set()

@@ -1,0 +1,96 @@
+"""What training notes show: every distinct key of a channel once, with the attributes that enough patients have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_crf.channels import Channel
+from deid_crf.examples import Example
+from deid_crf.tagger import with_edges
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Places = NDArray[np.int64]
+
+
+class Evidence:
+    """The attributes of all tokens, as a product of two sparse matrices: token to keys, and key to attributes.
+
+    A token has one key per channel and neighbour. A key's attributes are written down once, however many tokens have
+    it; so what is said of a corpus is an eighth to a tenth of what is said of its tokens one by one.
+
+    Args:
+        notes: Training notes.
+        channels: What is looked at.
+        min_patients: Attributes of fewer are left out: they hold what is one patient's own, and generalise little.
+
+    Attributes:
+        names: Of the attributes, sorted.
+        said: (keys, attributes), ones.
+        first: Row of each note's first token; between notes are rows of edges.
+    """
+
+    def __init__(self, notes: Sequence[Example], channels: Sequence[Channel], *, min_patients: int) -> None:
+        pad = max(max(map(abs, channel.offsets)) for channel in channels)
+        sizes = np.array([len(note.view.tokens) for note in notes], dtype=np.int64)
+        self.first: Places = pad + np.concatenate([[0], np.cumsum(sizes + pad)[:-1]]).astype(np.int64)
+        self._columns: list[tuple[NDArray[np.int32], int]] = []
+        """Key number of each row, shifted, for each channel and neighbour; and the neighbour's distance."""
+        numbers: dict[str, int] = {}
+        sets: list[list[int]] = []
+        for at, channel in enumerate(channels):
+            known: dict[Any, int] = {}
+            keys = with_edges([note.keys[at] for note in notes], channel.edge, pad)
+            numbered = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int32)
+            said = {distance: channel.said(list(known), distance) for distance in {*map(abs, channel.offsets)}}
+            for offset in channel.offsets:
+                prefix = channel.prefix(offset)
+                self._columns.append((numbered + np.int32(len(sets)), offset))
+                sets += [
+                    [numbers.setdefault(prefix + name, len(numbers)) for name in names] for names in said[abs(offset)]
+                ]
+        every = _ones(sets, width=len(numbers))
+        kept = np.flatnonzero(self._patients(notes, every) >= min_patients)
+        named = np.array(list(numbers), dtype=object)
+        kept = kept[np.argsort(named[kept], kind="stable")]
+        self.names: list[str] = named[kept].tolist()
+        self.said = every[:, kept].tocsr()
+
+    def _patients(self, notes: Sequence[Example], every: csr_matrix) -> Places:
+        """Return how many patients have each attribute."""
+        from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
+
+        sizes = [len(note.view.tokens) for note in notes]
+        owners: dict[str, int] = {}
+        owner = np.repeat([owners.setdefault(note.owner, len(owners)) for note in notes], sizes)
+        rows = np.concatenate([np.arange(at, at + size) for at, size in zip(self.first, sizes, strict=True)])
+        keys = self._keys(rows).T.ravel()
+        pairs = (np.tile(owner, len(self._columns)), keys)
+        having = csr_matrix((np.ones(len(keys), np.float32), pairs), (len(owners), every.shape[0]))
+        counted: Places = np.asarray(((having @ every) > 0).sum(axis=0), dtype=np.int64).ravel()
+        return counted
+
+    def shown(self, rows: Places) -> csr_matrix:
+        """Return which keys each row has: (rows, keys), ones."""
+        from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
+
+        keys = self._keys(rows)
+        borders = np.arange(len(rows) + 1) * keys.shape[1]
+        return csr_matrix((np.ones(keys.size, np.float32), keys.ravel(), borders), (len(rows), self.said.shape[0]))
+
+    def _keys(self, rows: Places) -> NDArray[np.int32]:
+        return np.stack([numbers[rows + offset] for numbers, offset in self._columns], axis=1)
+
+
+def _ones(sets: Sequence[Sequence[int]], *, width: int) -> csr_matrix:
+    """Return sets of column numbers as rows of ones."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
+
+    borders = np.concatenate([[0], np.cumsum([len(each) for each in sets])]).astype(np.int64)
+    columns = np.fromiter((number for each in sets for number in each), dtype=np.int32, count=int(borders[-1]))
+    return csr_matrix((np.ones(len(columns), np.float32), columns, borders), (len(sets), width))
