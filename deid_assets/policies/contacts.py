@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 
 from deid_assets.core.note import Note
@@ -97,6 +98,8 @@ def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
     for at in range(2, len(piece) - _SHORTEST_NAME + 1):
         if piece[:at] in particles and fold(piece[at:]) in locale_of(note.lang).surnames:
             return piece[:at], piece[at:]
+    if (parts := _around_particles(piece, note, particles)) is not None:
+        return parts
     if _is_named(locale_of(note.lang), piece) or _mentions(note, piece) > 1:
         # The address is part of the note: a second mention makes a piece of it a name.
         return (piece,)
@@ -106,6 +109,26 @@ def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
         if long and (is_short or len(long) == 2) and all(stands_in(note, part) for part in long):
             return first, last
     return _listed(piece, note.lang)
+
+
+def _around_particles(piece: str, note: Note, particles: Container[str]) -> tuple[str, ...] | None:
+    """Return initials or a first name, the particles and the surname of "jvandermeer", where the note has the names."""
+    for begin in range(len(piece) - _SHORTEST_NAME - 1):
+        if begin > _INITIALS and not stands_in(note, piece[:begin]):
+            continue
+        for end in range(begin + 2, len(piece) - _SHORTEST_NAME + 1):
+            run = _particles(piece[begin:end], particles)
+            if run and stands_in(note, piece[end:]):
+                return (*((piece[:begin],) if begin else ()), *run, piece[end:])
+    return None
+
+
+def _particles(run: str, particles: Container[str]) -> tuple[str, ...]:
+    """Return the particles that a run of letters is made of, none where it is not."""
+    if run in particles:
+        return (run,)
+    splits = ((run[:at], _particles(run[at:], particles)) for at in range(2, len(run) - 1) if run[:at] in particles)
+    return next(((first, *rest) for first, rest in splits if rest), ())
 
 
 def _mentions(note: Note, piece: str) -> int:

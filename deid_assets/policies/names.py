@@ -171,7 +171,23 @@ def _given_groups(text: str, words: list[tuple[int, int]], groups: list[list[int
     }
     if shouted and not text.isupper():  # DUPONT Marie
         return set(range(len(groups))) - shouted
+    if (after := _surnames_first(text, words, groups, locale)) is not None:
+        return set(range(after, len(groups)))
     return {0} if locale.lang in ("es", "pt") else set(range(len(groups) - 1))
+
+
+def _surnames_first(text: str, words: list[tuple[int, int]], groups: list[list[int]], locale: Locale) -> int | None:
+    """Return where the given names begin in "Bruzzone Gian Carlo", ``None`` where nothing tells of that order.
+
+    The first word must be no given name. A last word that is a surname too tells only after a word that is one, and
+    not in English, where surnames are given as first names.
+    """
+    values = [fold(text[slice(*words[group[0]])]) for group in groups]
+    first, last = values[0], values[-1]
+    tells = last not in locale.surnames or (first in locale.surnames and locale.lang != "en")
+    if first in locale.given or last not in locale.given or not tells:
+        return None
+    return next(n for n in range(len(groups) - 1, 0, -1) if n == 1 or values[n - 1] not in locale.given)
 
 
 def _comma_after(text: str, words: list[tuple[int, int]], place: int) -> bool:

@@ -36,7 +36,7 @@ _WORDS = frozenset(
 _EXTENSION = re.compile(
     r"[\s,;(]*\b(?:extensi[oó]n|extension|exten|extn|ext|x|interno|int|anknytning|ankn|toestel|tst|poste|alanumero|alanro"
     r"|durchwahl|dw|apparat|app)\b[\s.:]*(?P<digits>[0-9]{1,6})\)?\s*$"
-    r"|(?<=[0-9])x(?P<joined>[0-9]{1,6})\s*$",
+    r"|[\s,;(]*(?<![^\W\d_])x(?P<joined>[0-9]{1,6})\)?\s*$",
     re.IGNORECASE,
 )
 _FIXED = "fixed"

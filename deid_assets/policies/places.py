@@ -78,9 +78,9 @@ def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
-    """Return a region of the same country; for a US state after a city, the state of the city's surrogate."""
+    """Return a region of the same country; for a state or province after a city, that of the city's surrogate."""
     locale = locale_of(context.note.lang)
-    if text.isupper() and len(text) == 2 and locale.lang == "en":
+    if text.isupper() and len(text) == 2:
         town = _city_before(context.note.text, start, locale)
         state = state_of(locale, other_city(town, context) or "") if town else None
         if state is not None and state != text:
@@ -208,8 +208,9 @@ def _in_form(locale: Locale, name: str, form: str) -> str:
 
 
 def _city_before(text: str, start: int, locale: Locale) -> str | None:
-    """Return the city that stands right before an offset, also before a US state."""
-    words = text[max(0, start - _LOOKED_BACK) : start].split() if text[start - 1 : start].isspace() else []
+    """Return the city that stands right before an offset or a bracket there, also before a US state."""
+    before = text[max(0, start - _LOOKED_BACK) : start].removesuffix("(")  # Udine (UD)
+    words = before.split() if before[-1:].isspace() else []
     if words and _STATE.fullmatch(words[-1]):
         words.pop()
     name = ""

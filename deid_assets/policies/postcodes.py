@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import Draw, fold
@@ -39,34 +39,49 @@ def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> 
     return "".join(next(row, char) if char.isdigit() else char for char in drawn)
 
 
+@lru_cache(maxsize=4096)
 def state_of(locale: Locale, city: str) -> str | None:
     """Return the abbreviation of the US state or Italian province of a city, ``None`` for other countries."""
     found = find_city(locale, city)
     if locale.lang == "it":
-        return _italian_provinces().get(fold(city))
+        provinces = _italian_provinces()
+        return provinces.get(fold(city)) or provinces.get(nearest(locale, city, provinces) or "")
     return found.region if found is not None and found.country == "US" else None
 
 
 def _start(locale: Locale, city: str | None, text: str, context: Context, attempt: int) -> str:
     """Return the first characters of a code, or the whole."""
     draw = Draw(context, "postcode start", fold(text), attempt=attempt)
-    if city is not None and (state := state_of(locale, city)) in _state_ranges() and state is not None:
+    if city is not None and locale.lang == "it":  # whose provinces are written as US states are
+        if near := _codes_of(locale, city):
+            return draw.pick(near)
+    elif city is not None and (state := state_of(locale, city)) is not None and state in _state_ranges():
         low, high = _state_ranges()[state]
         return f"{low + draw.below(high - low + 1):05}"
-    if city is not None and locale.lang == "it" and (codes := _italian_codes().get(fold(city))):
-        return draw.pick(codes)
     known = locale.places.postcodes
     is_british = _BRITISH.fullmatch(text) is not None
     fitting = {name: code for name, code in known.items() if code.isdigit() is not is_british}
     if not fitting:
         return ""
     if city is not None:
-        value = fold(city) if fold(city) in fitting else nearest(locale, city)
+        value = fold(city) if fold(city) in fitting else _nearest_coded(locale, city)
         if value is not None and value in fitting:
             start = fitting[value]
             # Towns with a single code: its first half, lest the code be the original's.
             return start[: max(2, sum(map(str.isdigit, text)) - 2)] if start.isdigit() else start
     return draw.pick(sorted(fitting.values()))
+
+
+@lru_cache(maxsize=4096)
+def _nearest_coded(locale: Locale, city: str) -> str | None:
+    return nearest(locale, city, locale.places.postcodes)
+
+
+@lru_cache(maxsize=4096)
+def _codes_of(locale: Locale, city: str) -> tuple[str, ...]:
+    """Return the postcodes of an Italian municipality, of the nearest for a place that is none."""
+    codes = _italian_codes()
+    return codes.get(fold(city)) or codes.get(nearest(locale, city, codes) or "", ())
 
 
 @cache

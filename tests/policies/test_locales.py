@@ -18,6 +18,7 @@ from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import check_languages, languages, locale_of, read_locale
 from deid_assets.policies.locales.cities import cities_like, find_city
+from deid_assets.policies.postcodes import state_of
 from deid_assets.policies.surrogate import Surrogate, require_packs
 
 KEY = Key(b"a key for tests, 24 bytes")
@@ -88,6 +89,19 @@ def test_a_city_becomes_one_of_its_country_and_about_its_size(lang, name, countr
     others = [find_city(locale, other) for other in cities_like(locale, city)]
     assert name not in cities_like(locale, city)
     assert sum(other is not None and other.country == country for other in others) >= len(others) - 2
+
+
+@pytest.mark.parametrize(
+    ("lang", "town", "between", "area"),
+    [("it", "Udine", " (", "UD"), ("it", "Udine", " ", "UD"), ("en", "Boston", ", ", "MA")],
+)
+def test_a_state_or_province_follows_the_city_before_it(lang, town, between, area):
+    start = len(town + between)
+    for patient in "abc":
+        context = Context(Note("n", f"{town}{between}{area})", patient_id=patient, lang=lang), KEY)
+        city = Surrogate()(town, Span(0, len(town), Phi.CITY), context)
+
+        assert Surrogate()(area, Span(start, start + 2, Phi.REGION), context) == state_of(locale_of(lang), city)
 
 
 @pytest.mark.parametrize("lang", ["da", "ja", "xx"])

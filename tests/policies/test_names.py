@@ -54,6 +54,47 @@ def test_forms_of_one_name_name_one_person(patient, lang, one, other):
 
 
 @pytest.mark.parametrize("patient", PATIENTS)
+@pytest.mark.parametrize(
+    ("lang", "surname_first", "given_first"),
+    [
+        ("fi", "KYTÖKANGAS MARIA", "Maria Kytökangas"),
+        ("it", "Rosastri Ciro", "Ciro Rosastri"),
+        ("it", "Bruzzone Gian Carlo", "Gian Carlo Bruzzone"),
+        ("fr", "LACROIX BENOÎT", "Benoît Lacroix"),
+        ("es", "García López María", "María García López"),
+        ("en", "Johnson Mary", "Mary Johnson"),
+    ],
+)
+def test_a_surname_may_stand_first(patient, lang, surname_first, given_first):
+    drawn = [fold(draw(text, lang=lang, patient=patient)).split() for text in (surname_first, given_first)]
+
+    assert sorted(drawn[0]) == sorted(drawn[1])
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "titled"),
+    [
+        ("en", "Zoltrix Martin", "Mr. Martin"),
+        ("en", "Baker Martin", "Mr. Martin"),
+        ("de", "Zoltrix Peter", "Herr Peter"),
+    ],
+)
+def test_a_surname_stands_last_where_nothing_tells_otherwise(lang, text, titled):
+    assert draw(text, lang=lang).split()[-1] == draw(titled, lang=lang).split()[-1]
+
+
+@pytest.mark.parametrize("patient", PATIENTS)
+def test_an_account_of_initial_particles_and_surname_follows_them(patient):
+    name, account = "Yannick van der Meer", "yvandermeer67@mail.example.com"
+    first, *particles, last = draw(name, lang="nl", patient=patient, after=f" {account}").split()
+    drawn = draw(account, lang="nl", patient=patient, label=Phi.EMAIL, before=f"{name} ")
+
+    assert particles == ["van", "der"]
+    assert re.fullmatch(rf"{fold(first)[0]}vander{fold(last)}[0-9]{{2}}@example\.(com|net|org)", drawn)
+
+
+@pytest.mark.parametrize("patient", PATIENTS)
 @pytest.mark.parametrize(("lang", "surname"), [("en", "Smith"), ("de", "Schmidt"), ("nl", "Smit"), ("fi", "Virtanen")])
 def test_initials_and_addresses_follow_the_name(patient, lang, surname):
     first, last = (fold(word) for word in draw(f"Robert {surname}", lang=lang, patient=patient).split())

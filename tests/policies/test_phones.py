@@ -93,6 +93,7 @@ def test_a_number_is_of_a_range_kept_for_fiction(lang, text, fictional):
     [
         ("en", "Tel: 617-253-0143 ext. 42", r"Tel: \d{3}-555-01\d\d ext\. \d\d"),
         ("en", "617-253-0143x5123", r"\d{3}-555-01\d\dx\d{4}"),
+        ("en", "(617) 555-0194 x9424", r"\(\d{3}\) 555-01\d\d x\d{4}"),
         ("sv", "08-506 390 00 ankn 12", r"08-465 004 \d\d ankn \d\d"),
         ("fr", "01 42 68 53 00 poste 412", r"0\d \d\d \d\d \d\d \d\d poste \d{3}"),
         ("it", "02 66981234 int. 12", r"0\d \d{8} int\. \d\d"),

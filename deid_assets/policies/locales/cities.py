@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from math import log
@@ -112,10 +112,8 @@ def endonym(locale: Locale, city: City) -> str:
     return locale.places.endonyms.get(city.name, city.name)
 
 
-@lru_cache(maxsize=4096)
-def nearest(locale: Locale, name: str) -> str | None:
-    """Return the city of the same country that is nearest among those with a postcode, by folded name."""
-    known = locale.places.postcodes
+def nearest(locale: Locale, name: str, known: Container[str]) -> str | None:
+    """Return the city of the same country that is nearest among those whose folded name is known, by that name."""
     city = find_city(locale, name)
     if city is None:
         return None
