@@ -10,6 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("no deadline")
 
 STENCIL = '''
 """Test detector: names that begin with Zed, and seven-digit record numbers."""
