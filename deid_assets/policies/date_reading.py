@@ -8,14 +8,13 @@ from datetime import date
 from functools import lru_cache
 
 from deid_assets.policies.date_shapes import Candidate, Part, likely_candidates, other_candidates, shape_of
-from deid_assets.policies.date_writing import Form
 
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
 _LAST_YEAR = 2999
-_FIRST_COMPACT, _LAST_COMPACT = 1850, 2150
+FIRST_COMPACT, LAST_COMPACT = 1850, 2150
 _MONTH_DAYS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_MAX_CHARS = 80
+MAX_CHARS = 80
 _CACHED = 32_768
 
 
@@ -78,10 +77,7 @@ class Reading:
         first: The date, or the first of a range.
         second: The second, or ``None``.
         place: Where they stand, and what stands between two.
-        form: The first date's form.
-        weekday: The first date's weekday, or 0.
         ordinal: Proleptic ordinal of a single date with a year, of its middle if it is partial; 0 for all else.
-        is_plain: Whether it is a single full date that fills the text.
         unit: What a single date with a year is the middle of, "month", "season", "quarter" or "year"; else empty.
         year_day: Day of a common year, from 0, of a single date without a year, and -1 for all else.
     """
@@ -89,11 +85,8 @@ class Reading:
     first: Written
     second: Written | None
     place: Candidate
-    form: Form
-    weekday: int = 0
     ordinal: int = 0
     year_day: int = -1
-    is_plain: bool = False
     unit: str = ""
 
 
@@ -109,7 +102,7 @@ def reading(text: str, lang: str | None) -> Reading | None:
 
     A time of day may stand before or after. The latest readings are kept in memory, with their texts.
     """
-    if len(text) > _MAX_CHARS:
+    if len(text) > MAX_CHARS:
         return None
     shape = shape_of(text)
     return _read(text, likely_candidates(shape, lang)) or _read(text, other_candidates(shape, lang))
@@ -123,19 +116,18 @@ def _read(text: str, candidates: Iterable[Candidate]) -> Reading | None:
             continue
         if candidate.second is None:
             if _is_date(first) or _is_part(first):
-                return _single(first, candidate, len(text))
+                return _single(first, candidate)
             continue
         second = _filled(candidate.second, text)
         for both in _completed(first, second, candidate.short) if second is not None else ():
-            return Reading(*both, candidate, candidate.first.form)
+            return Reading(*both, candidate)
     return None
 
 
-def _single(written: Written, place: Candidate, size: int) -> Reading:
-    found = Reading(written, None, place, place.first.form, place.first.weekday or 0)
+def _single(written: Written, place: Candidate) -> Reading:
+    found = Reading(written, None, place)
     if written.year is not None:
         found.ordinal = written.middle().toordinal()
-        found.is_plain = written.day is not None and (place.start, place.end) == (0, size)
         found.unit = "" if written.day is not None else written.unit()
     elif written.month is not None and written.day is not None:
         day = 28 if (written.month, written.day) == (2, 29) else written.day
@@ -167,7 +159,7 @@ def _filled(part: Part, text: str) -> Written | None:
             quarter = int(digits)
     if year is not None and year > _LAST_YEAR:
         return None
-    if part.is_compact and year is not None and not _FIRST_COMPACT <= year <= _LAST_COMPACT:
+    if part.is_compact and year is not None and not FIRST_COMPACT <= year <= LAST_COMPACT:
         return None
     return Written(year, month, day, quarter, part)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles, range_forms, single_forms
 from deid_assets.policies.date_tokens import Tokens, tokens_of
-from deid_assets.policies.date_writing import Form, Piece, form_of, pieces_of
+from deid_assets.policies.date_writing import Piece, Writer, pieces_of, writer_of
 
 _CACHED = 16_384
 _SHAPES = str.maketrans("12345678", "99999999")
@@ -40,7 +40,7 @@ class Part:
         is_holiday: Whether the season stands for a holiday.
         is_compact: Whether the digits run on from the year, so that only a likely year makes them a date.
         pieces: What it is written with.
-        form: The same, made ready.
+        write: What writes them.
     """
 
     spots: tuple[tuple[str, int, int], ...]
@@ -51,7 +51,7 @@ class Part:
     is_holiday: bool
     is_compact: bool
     pieces: tuple[Piece, ...]
-    form: Form
+    write: Writer
 
     @property
     def is_short_year(self) -> bool:
@@ -94,8 +94,8 @@ def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
 
     Numbers are read with the day first, except in English and where no language is given, then in the other order.
     """
-    cores = list(_cores(shape))[:1]
-    return tuple(found for core in cores for found in _singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
+    core = next(_cores(shape), None)
+    return () if core is None else tuple(_singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
 
 
 @lru_cache(maxsize=_CACHED)
@@ -196,7 +196,7 @@ class _Reader:
             is_holiday="h" in order,
             is_compact="ymd" in order,
             pieces=pieces,
-            form=form_of(pieces),
+            write=writer_of(pieces),
         )
 
     def _spots(self, order: Roles) -> Iterator[tuple[str, int, int]]:

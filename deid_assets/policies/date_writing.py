@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
-from operator import getitem, itemgetter
 
 from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles
@@ -19,33 +18,44 @@ Piece = tuple[int, Sequence[str]]
 Values = tuple[int, int, int, int, int, int, int, int]
 """0, day, month, year, weekday, season, quarter, day again; 0 where the text has no such part."""
 
-Form = tuple[str, tuple[Sequence[str], ...], Callable[[Values], tuple[int, ...]]]
-"""Pieces made ready: a template with ``%s`` for each part, the parts' rows, and what takes the parts' values."""
+Writer = Callable[[Values], str]
+"""Writes a date that has the values."""
 
 _VOWEL_DAYS = (8, 11)
 _PLAIN = tuple(str(number) for number in range(32))
 _PADDED = tuple(f"{number:02}" for number in range(32))
 
 
-def write(form: Form, values: Values) -> str:
-    """Return the text of the form with these values."""
-    template, rows, values_of = form
-    return template % tuple(map(getitem, rows, values_of(values)))
-
-
-def form_of(pieces: Iterable[Piece]) -> Form:
-    """Return the pieces made ready for ``write``."""
-    template: list[str] = []
-    parts: list[Piece] = []
+def writer_of(pieces: Iterable[Piece]) -> Writer:
+    """Return what writes the pieces: made once per shape, so that a date costs little more than its look-ups."""
+    between, parts = [""], list[Piece]()
     for code, row in pieces:
         if code == LITERAL:
-            template.append("".join(row).replace("%", "%%"))
+            between[-1] += "".join(row)
         else:
-            template.append("%s")
             parts.append((code, row))
-    # With two places or more it returns a tuple; the last two are of no part and have no row.
-    places = (*(code for code, _ in parts), LITERAL, LITERAL)
-    return "".join(template), tuple(row for _, row in parts), itemgetter(*places)
+            between.append("")
+    return {2: _writer_of_two, 3: _writer_of_three}.get(len(parts), _writer_of_any)(between, parts)
+
+
+def _writer_of_two(between: Sequence[str], parts: Sequence[Piece]) -> Writer:
+    (first, firsts), (second, seconds) = parts
+    before, middle, after = between
+    return lambda values: f"{before}{firsts[values[first]]}{middle}{seconds[values[second]]}{after}"
+
+
+def _writer_of_three(between: Sequence[str], parts: Sequence[Piece]) -> Writer:
+    (first, firsts), (second, seconds), (third, thirds) = parts
+    before, one, two, after = between
+    return lambda values: (
+        f"{before}{firsts[values[first]]}{one}{seconds[values[second]]}{two}{thirds[values[third]]}{after}"
+    )
+
+
+def _writer_of_any(between: Sequence[str], parts: Sequence[Piece]) -> Writer:
+    before, *rest = between
+    followed = [(code, row, after) for (code, row), after in zip(parts, rest, strict=True)]
+    return lambda values: before + "".join([row[values[code]] + after for code, row, after in followed])
 
 
 @cache

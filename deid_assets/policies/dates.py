@@ -8,8 +8,9 @@ from functools import cache
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
+from deid_assets.policies.date_plans import moved_plain
 from deid_assets.policies.date_reading import Reading, Written, reading
-from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, form_of, write
+from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, writer_of
 from deid_assets.policies.drawing import Draw
 
 MAX_WEEKS = 52
@@ -56,16 +57,14 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
         days: The offset, not 0.
         keep_season: Write the season in place of a holiday; without it a holiday is not moved.
     """
+    return moved_plain(text, lang, days) or moved_by_reading(text, lang, days=days, keep_season=keep_season)
+
+
+def moved_by_reading(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
+    """Return the same as ``moved``, the long way: for partial dates, ranges, seasons, and dates beside a time."""
     found = reading(text, lang)
     if found is None:
         return None
-    if found.is_plain:  # nearly every date
-        try:
-            day = date.fromordinal(found.ordinal + days)
-        except (OverflowError, ValueError):  # where the calendar ends
-            return None
-        weekday = (found.weekday + days) % 7
-        return write(found.form, (0, day.day, day.month, day.year, weekday, 0, 0, day.day))
     core = _moved(found, days, keep_season=keep_season)
     place = found.place
     return text[: place.start] + core + text[place.end :] if core else None
@@ -77,20 +76,20 @@ def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
     weekday = 0 if part.weekday is None else (part.weekday + days) % 7
     if found.ordinal and (keep_season or not part.is_holiday):
         after = _moved_ordinal(found.ordinal, days, found.unit)
-        return "" if after is None else write(part.form, _all_values(after, weekday))
+        return "" if after is None else part.write(_all_values(after, weekday))
     if found.year_day >= 0 and days % _YEAR_DAYS:
         month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
-        return write(part.form, (0, day, month, 0, weekday, 0, 0, day))
+        return part.write((0, day, month, 0, weekday, 0, 0, day))
     first = _values(found.first, days, keep_season=keep_season)
     if first is None:
         return ""
     if found.second is None:
-        return write(found.first.part.form, first)
+        return found.first.part.write(first)
     second = _values(found.second, days, keep_season=keep_season)
     if second is None:
         return ""
     left, right = _range_pieces(found, first, second)
-    return write(form_of(left), first) + found.place.between + write(form_of(right), second)
+    return writer_of(left)(first) + found.place.between + writer_of(right)(second)
 
 
 def _moved_ordinal(ordinal: int, days: int, unit: str) -> date | None:

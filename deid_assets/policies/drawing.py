@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 T = TypeVar("T")
+_BLOCK_BYTES = 64  # of SHA-256
+_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 ATTEMPTS = 8
 """How often a surrogate equal to its original is drawn again before the tag is used."""
 
@@ -42,8 +46,12 @@ class Draw:
         return draw
 
     def _start(self, key: Key, owner: str, message: str) -> None:
-        # HMAC-SHA256 in one call. No kind, one of our own words, holds a NUL.
-        self._seed = hmac.digest(_secret_of(key, owner), message.encode(), "sha256")
+        # No kind, one of our own words, holds a NUL.
+        inner, outer = _pads_of(key, owner)
+        inner, outer = inner.copy(), outer.copy()
+        inner.update(message.encode())
+        outer.update(inner.digest())
+        self._seed = outer.digest()
         self._left = int.from_bytes(self._seed)
 
     def below(self, limit: int) -> int:
@@ -61,9 +69,13 @@ class Draw:
 
 
 @lru_cache(maxsize=4096)
-def _secret_of(key: Key, owner: str) -> bytes:
-    """Return the secret that all draws of one patient share."""
-    return key.derive("surrogate", owner)
+def _pads_of(key: Key, owner: str) -> tuple[Hash, Hash]:
+    """Return the two beginnings of HMAC-SHA256 (RFC 2104) under the secret that all draws of one patient share.
+
+    Copied and continued they cost a third of a new HMAC, and give the same bytes.
+    """
+    secret = key.derive("surrogate", owner).ljust(_BLOCK_BYTES, b"\0")
+    return hashlib.sha256(secret.translate(_INNER)), hashlib.sha256(secret.translate(_OUTER))
 
 
 def owner_of(context: Context) -> str:
