@@ -1,4 +1,4 @@
-"""Recipes, training, cross-validation and ONNX exports from the shell."""
+"""Recipes, training, cross-validation, ONNX exports and analyses from the shell."""
 
 from __future__ import annotations
 
@@ -140,6 +140,47 @@ def export(
     print_table(("precision", "usable", "MB", "other spans", "F1", "change"), shown, numbers_from=2)
     say(f"written to {target}; use it with --detector onnx={target}")
     return 0
+
+
+@app.command()
+@guarded
+def analyse(  # noqa: PLR0913 - one parameter per option of the command line
+    models: Arg[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="Folders that deid train wrote; others are compared with the first."),
+    ],
+    *,
+    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that no model has learnt from.")],
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the page and its JSON go.")],
+    labels: LabelMapOption = None,
+    restricted: Arg[
+        bool, typer.Option("--restricted", help="Show words and what lies near them; only you may read the files.")
+    ] = False,
+    words: Arg[_Paths, typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too.")] = None,
+    learnt: Arg[_Paths, typer.Option("--train", metavar="NOTES", help="Training notes, to count words in.")] = None,
+    tokens: Arg[int, typer.Option(metavar="N", min=4, help="Words whose vectors are compared, at most.")] = 2_000,
+    seed: Arg[int, typer.Option(metavar="N", min=0, help="Of the draw of words and of intervals.")] = 0,
+    as_json: JsonOption = False,
+) -> int:
+    """Show what taggers get wrong, and what their vectors say.
+
+    Scores and errors by label, what a change of recipe costs with its interval, and the words of the notes in space,
+    before and after the network.
+    """
+    from deid_assets.cli.training_analysis import Wanted, write_analysis  # noqa: PLC0415 - loads pydantic and Jinja
+
+    wanted = Wanted(
+        models=models,
+        notes=notes,
+        out=out,
+        labels=labels,
+        learnt=learnt or (),
+        words=words or (),
+        tokens=tokens,
+        seed=seed,
+        restricted=restricted,
+    )
+    return write_analysis(wanted, as_json=as_json)
 
 
 @contextmanager

@@ -20,11 +20,14 @@ from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import gold_batches
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
+from deid_assets.reports.analyses import alike_md, errors_md
+from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
 from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
+from deid_assets.training.analysis import answer, errors_json, vectors_json
 from deid_assets.training.corpora import GOLD, read_raw
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
@@ -159,7 +162,8 @@ def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
 def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
     """Train a recipe's model; one that is there and of the same making is taken as it is."""
     work = corpus.settings.home / "training" / recipe.name
-    card = train_model(recipe, read_materials(corpus, recipe), work)
+    materials = read_materials(corpus, recipe)
+    card = train_model(recipe, materials, work)
     failed, notes = int(card.dev["failed"]), int(card.dev["notes"])
     floor = corpus.settings.gates.tagger_f1
     return Draft(
@@ -170,7 +174,7 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
             Verdict("answered", failed == 0, True, {"failed": failed, "notes": notes}, "Development notes."),
         ],
         counts={"card": card_digest(work), "dev_f1": card.dev_f1, "seconds": card.seconds, "bytes": card.size_bytes},
-        metadata=show_card(card),
+        metadata={**show_card(card), **show_analysis(recipe, materials, work)},
     )
 
 
@@ -206,6 +210,22 @@ def _scores_md(card: Card) -> str:
         for label, row in card.dev["labels"].items()
     ]
     return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
+
+
+def show_analysis(recipe: Recipe, materials: Materials, model: Path) -> dict[str, dg.MetadataValue]:
+    """Return what the UI shows of a model's errors and vectors on the development notes: labels and figures, no words."""
+    trainer = load_trainer(recipe.plugin)
+    dev = make_task(recipe, materials, trainer).dev
+    errors = errors_json(answer(model, dev), dev)
+    vectors, _ = vectors_json(trainer, model, dev, native=recipe.native)
+    found: dict[str, dg.MetadataValue] = {
+        "errors_on_development_notes": dg.MetadataValue.md(errors_md(errors)),
+        "neighbours_with_the_same_label": dg.MetadataValue.md(alike_md(vectors)),
+    }
+    if "left_out" not in vectors:
+        title = f"Vectors of {recipe.name}"
+        found["vectors"] = show_png(space_png(vectors, title=title), title=title)
+    return found
 
 
 def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:

@@ -100,11 +100,11 @@ class ErrorTally:
 
     def to_json(self) -> dict[str, Any]:
         """Return a row per label, the one with most errors first, the totals, and the confused pairs."""
-        labels = {label for label, _ in self.kinds} | self.gold.keys()
+        labels = ({label for label, _ in self.kinds} | self.gold.keys() | self.tokens_spurious.keys()) - {OUTSIDE}
         rows = sorted((self._row(label) for label in labels), key=lambda row: (-row["errors"], row["label"]))
         return {
             "errors": sum(self.kinds.values()),
-            "kinds": {str(kind): sum(row[str(kind)] for row in rows) for kind in Kind},
+            "kinds": {str(kind): sum(row["kinds"][str(kind)] for row in rows) for kind in Kind},
             "tokens_missed": sum(row["tokens_missed"] for row in rows),
             "tokens_spurious": sum(row["tokens_spurious"] for row in rows),
             "labels": rows,
@@ -120,7 +120,7 @@ class ErrorTally:
             "label": label,
             "gold": self.gold[label],
             "errors": sum(counts.values()),
-            **counts,
+            "kinds": counts,
             "tokens": self.tokens[label],
             "tokens_missed": self.tokens_missed[label],
             "tokens_spurious": self.tokens_spurious[label],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
-from deid_assets.core.tagging import tokenize
+from deid_assets.core.tagging import OUTSIDE, tokenize
 from deid_assets.core.trainer import Document, labelled
 from deid_assets.training.analysis_errors import token_labels
 
@@ -215,7 +215,7 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
         hits = np.take_along_axis(same & different, order, axis=1).sum(axis=1)
         shares[name] = hits / np.maximum(counts, 1)
     labels = np.array(space.labels)
-    chosen = {"ALL": counts > 0} | {label: (labels == label) & (counts > 0) for label in sorted(set(space.labels))}
+    chosen = {"ALL": counts > 0} | {label: (labels == label) & (counts > 0) for label in _ordered(space.labels)}
     return [
         {
             "label": label,
@@ -228,6 +228,10 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
     ]
 
 
+def _ordered(labels: Sequence[str]) -> list[str]:
+    return sorted(set(labels), key=lambda label: (label == OUTSIDE, label))
+
+
 def apart(space: Space) -> list[dict[str, Any]]:
     """Return how far the languages lie from each other, layer by layer; nothing where there is one language.
 
@@ -237,7 +241,7 @@ def apart(space: Space) -> list[dict[str, Any]]:
     """
     labels, languages = np.array(space.labels), np.array(space.languages)
     found = []
-    for label in sorted(set(space.labels)):
+    for label in _ordered(space.labels):
         here = [
             language for language in sorted(set(space.languages)) if ((labels == label) & (languages == language)).any()
         ]
