@@ -1,8 +1,9 @@
 """A changed policy over a corpus whose spans are stored: time, speed and memory of making its redacted notes again.
 
-Synthetic notes of 2 KB are stored with their gold as merged spans, some thousands of them again and again under other
-ids and patients. Then ``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No
-span is detected anew; the check for residual hits runs the line-up over the redacted text, as it does in every run.
+Synthetic notes of 2 KB are stored with the spans that the line-up finds in them, second look included, as
+``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
+``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected anew;
+the check for residual hits runs the line-up over a draw of the redacted notes, as it does in every run.
 
 python benchmarks/bench_policy_change.py [--notes 100000] [--batch 5000] [--workers 2] [--profile FILE]
 """
@@ -121,20 +122,19 @@ def change_policy(options: argparse.Namespace) -> None:
 def store(count: int, size: int) -> list[str]:
     """Store batches of notes and spans, and return their names."""
     from deid_assets.config import Settings  # noqa: PLC0415 - the environment is set by now
-    from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
     from deid_assets.store import frames  # noqa: PLC0415
     from deid_assets.store.files import ReceiptDraft  # noqa: PLC0415
-    from deid_assets.synthesis import make_corpus  # noqa: PLC0415
     from deid_resources.corpus import Corpus  # noqa: PLC0415
 
-    files = Corpus(Settings.load()).files
-    made = [(note, DisjointSpans.of(note, spans)) for note, spans in make_corpus(lang="en", notes=DISTINCT, seed=1)]
+    corpus = Corpus(Settings.load())
+    files, made = corpus.files, detected(corpus)
+    corpus.close()
     drafted = ReceiptDraft("benchmark")
     names = []
     for number, start in enumerate(range(0, count, size)):
         batch = f"b-{number:04}"
         places = range(start, min(start + size, count))
-        pairs = [(renamed(made[at % DISTINCT][0], at), made[at % DISTINCT][1]) for at in places]
+        pairs = [(renamed(made[at % len(made)][0], at, at // len(made)), made[at % len(made)][1]) for at in places]
         notes = [note for note, _ in pairs]
         found = [replace(spans, note_id=note.note_id) for note, spans in pairs]
         spanned, spans = frames.spans_to_tables(found)
@@ -148,9 +148,27 @@ def store(count: int, size: int) -> list[str]:
     return names
 
 
-def renamed(note, at: int):  # noqa: ANN001, ANN201 - a Note, which is imported late
+def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
+    """Return the distinct notes, each with the spans that the graph would store for it."""
+    from deid_assets.core.pipeline import by_note  # noqa: PLC0415
+    from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
+    from deid_assets.defs.merging import merge  # noqa: PLC0415
+    from deid_assets.policies import load_policy  # noqa: PLC0415
+    from deid_assets.synthesis import make_corpus  # noqa: PLC0415
+
+    settings = corpus.settings
+    notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]
+    opinions = {
+        name: by_note(corpus.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.line_up
+    }
+    yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
+    merged = merge(notes, opinions, corpus, yielding=yielding)
+    return [(note, spans) for note, spans in zip(notes, merged, strict=True) if isinstance(spans, DisjointSpans)]
+
+
+def renamed(note, at: int, turn: int):  # noqa: ANN001, ANN201 - a Note, which is imported late
     """Return a note under an id of its own; each round over the distinct notes has patients of its own."""
-    return replace(note, note_id=f"n{at}", patient_id=f"{note.patient_id}-{at // DISTINCT}")
+    return replace(note, note_id=f"n{at}", patient_id=f"{note.patient_id}-{turn}")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ class Gates(_Frozen):
         tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
+        residual_sample: Redacted notes of a batch, drawn by key, on which the line-up runs again; 0 takes all.
+        residual: Largest share of notes with a hit that the draw may leave likely (one-sided 95 % bound); above it the
+            line-up runs on the rest of the batch too.
         recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
             every label together.
         min_gold_characters: A label with less gold than this in a batch is reported, not gated.
@@ -52,6 +55,8 @@ class Gates(_Frozen):
     tagger_f1: Share = 0.5
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
+    residual_sample: int = Field(default=1000, ge=0)
+    residual: Share = 0.01
     recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
     min_gold_characters: int = Field(default=200, ge=1)
     recall_lower_bound: Mapping[str, Share] = Field(default={"ALL": 0.9})

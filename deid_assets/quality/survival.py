@@ -32,7 +32,6 @@ _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _NUMBER = re.compile(r"\d(?:[ .\-/()]{0,2}\d)+")
 
 Tokens = tuple[str, ...]
-_NOTHING: dict[Tokens, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +150,16 @@ def survival_by_note(audits: Iterable[Audit]) -> tuple[list[Survival], int]:
 
 
 def _values_by_patient(audits: Iterable[Audit]) -> dict[tuple[bool, str], _Values]:
-    values: dict[tuple[bool, str], _Values] = defaultdict(_Values)
+    known: defaultdict[tuple[bool, str], set[tuple[str, Phi]]] = defaultdict(set)
     for audit in audits:
-        known = values[_patient(audit.note)]
-        for span in audit.gold:
-            known.add(audit.note.text[span.start : span.end], span.label)
+        text = audit.note.text
+        known[_patient(audit.note)].update(
+            (text[span.start : span.end], span.label) for span in audit.gold if span.label not in SHARED
+        )
+    values = {patient: _Values() for patient in known}
+    for patient, spellings in known.items():
+        for text, label in spellings:
+            values[patient].add(text, label)
     return values
 
 
@@ -165,26 +169,25 @@ def _patient(note: Note) -> tuple[bool, str]:
 
 def _is_telling(tokens: Tokens, label: Phi) -> bool:
     joined = "".join(tokens)
-    if label in SHARED or len(joined) < MIN_CHARS:
+    if len(joined) < MIN_CHARS:
         return False
     return label is not Phi.DATE or (any(map(str.isdigit, joined)) and not _YEAR.fullmatch(joined))
 
 
 def _found(audit: Audit, values: _Values) -> Survival:
     kept = _BORDER.join(kept_segments(audit.note.text, audit.edits))
-    numbers = _numbers(kept, values)
     tokens = _TOKEN_OR_BORDER.findall(kept)
     folded = list(map(str.casefold, tokens))
     distinct = set(folded)
-    if distinct.isdisjoint(values.whole) and distinct.isdisjoint(values.parts):
-        return Survival(numbers)
-    survivors, lower_case = numbers, 0
-    for at, first in enumerate(folded):
-        for value, is_capitalised in values.whole.get(first, _NOTHING).items():
+    begun = values.whole.keys() & distinct
+    survivors, lower_case = _numbers(kept, values), 0
+    for at in [at for at, token in enumerate(folded) if token in begun] if begun else ():
+        for value, is_capitalised in values.whole[folded[at]].items():
             if len(value) == 1 or tuple(folded[at : at + len(value)]) == value:
                 is_common = is_capitalised and tokens[at].islower()
                 survivors, lower_case = survivors + (not is_common), lower_case + is_common
-    return Survival(survivors, lower_case, sum(map(values.parts.__contains__, folded)))
+    parts = 0 if distinct.isdisjoint(values.parts) else sum(map(values.parts.__contains__, folded))
+    return Survival(survivors, lower_case, parts)
 
 
 def _numbers(kept: str, values: _Values) -> int:

@@ -35,12 +35,16 @@ def unchanged_outside(pairs: Iterable[tuple[Note, Redacted]]) -> Verdict:
         note.note_id == redacted.note_id and is_unchanged_outside(note, redacted.edits, redacted.text)
         for note, redacted in pairs
     ]
-    changed = kept.count(False)
+    return changed_verdict(len(kept), changed=kept.count(False))
+
+
+def changed_verdict(notes: int, *, changed: int) -> Verdict:
+    """Return the verdict of ``unchanged_outside`` on notes that were compared before."""
     return Verdict(
         "unchanged_outside",
         passed=changed == 0,
         blocking=True,
-        counts={"notes": len(kept), "changed": changed},
+        counts={"notes": notes, "changed": changed},
         description="Text outside the replaced spans is the original's, character for character",
     )
 
