@@ -134,10 +134,12 @@ def read_space(
 def _checked(note: Note, layers: Layers) -> Layers:
     count = len(tokenize(note.text))
     for name, rows in layers.items():
-        if rows.shape[0] != count or not np.isfinite(rows).all():
+        fault = f"{rows.shape[0]} vectors for {count} tokens" if rows.shape[0] != count else ""
+        fault = fault or ("" if np.isfinite(rows).all() else "a vector that is not finite")
+        if fault:
             raise PluginError(
-                f"note {note.note_id!r}: layer {name} has {rows.shape[0]} vectors for {count} tokens, or one that is "
-                "not finite; train the model again, or report it to the plugin's author"
+                f"note {note.note_id!r}: layer {name} has {fault}; train the model again, or report it to the "
+                "plugin's author"
             )
     return layers
 
