@@ -141,6 +141,8 @@ def _legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
     order = sorted(range(len(names)), key=lambda at: (names[at] == _NO_LABEL, names[at] == OTHERS, at))
     handles, names = [handles[at] for at in order], [names[at] for at in order]
-    figure.legend(
+    legend = figure.legend(
         handles, names, loc="outside right upper", fontsize=7.5, frameon=False, markerscale=2.2, labelcolor=INK
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
