@@ -1,12 +1,13 @@
-"""What notes of another language, or synthetic ones, add to a CRF trained on a small corpus, as Markdown.
+"""What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--target grascco ...] [--plain]
+DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder] [--target grascco ...] [--plain]
 
 The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
-``zero-shot`` from the source alone, ``mix`` from both. The sequential strategy is left out: CRFsuite cannot go on from
-a model, so for a CRF it gives what ``mix`` gives. A target without a train part is divided into folds by note, and each
-note is read by a model that has not seen it. Labels are the seven categories of i2b2 2014, of which those are kept that
-the target and both sources annotate. Intervals are of a paired bootstrap over the notes of the target.
+``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from the source and then, with the weights that
+gave, from the target. The last is for the network alone: CRFsuite cannot go on from a model. A target without a train
+part is divided into folds by note, and each note is read by a model that has not seen it. Labels are the seven
+categories of i2b2 2014, of which those are kept that the target and both sources annotate. Intervals are of a paired
+bootstrap over the notes of the target.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conditions import conditions
-from utility import crf_recipe, paired, train_tagger
+from utility import crf_recipe, paired
 
 from deid_assets import plugins
 from deid_assets.core.comparison import Comparison, Ratio
@@ -32,11 +33,22 @@ from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.phi import I2B2_2014, Phi
 from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
-from deid_assets.core.trainer import Document
+from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
 from deid_assets.training.corpora import check_apart, folds, read_corpus
 from deid_assets.training.recipe import Recipe
 
 FOLDS = 3
+ENCODER = {
+    "new": {"layers": 2, "hidden": 96, "heads": 4, "vocabulary": 4_000},
+    "epochs": 8,
+    "batch": 8,
+    "keep_empty": 0.3,
+    "learning_rate": 2e-3,
+    "collapse_after": 8,
+    "threads": 1,
+}
+"""Settings of the network: a small encoder from nothing. The last epoch is kept, since nothing is held out."""
+ENCODER_GROUPING = 4
 MEDDOCAN = "es"
 """The source of real notes: MEDDOCAN's train part, Spanish."""
 COLUMNS = (
@@ -73,6 +85,8 @@ TARGETS = {
     "turku-ner": Target("turku-ner-fi/train.jsonl", "turku_ner", "fi", "turku-ner-fi/dev.jsonl"),
 }
 Documents = Sequence[Document]
+Phases = Sequence[Documents]
+"""What is learnt from, one phase after the other."""
 Parts = list[tuple[list[Document], list[Document]]]
 
 
@@ -89,20 +103,31 @@ def main() -> None:
     parser.add_argument("--target", choices=TARGETS, action="append", help="all when not given")
     parser.add_argument("--source-notes", type=int, default=60, help="notes of each source")
     parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn by lot")
-    parser.add_argument("--plain", action="store_true", help="train without the opinion of the rules")
+    parser.add_argument("--tagger", choices=("crf", "encoder"), default="crf")
+    parser.add_argument("--plain", action="store_true", help="train the CRF without the opinion of the rules")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
         sys.exit(f"{root} is not there; set DEID_CORPORA")
-    recipe = crf_recipe(labels="category", seed=options.seed, plain=options.plain)
-    print(f"{conditions(str(options.seed))}\n\nOpinion of the rules: {'not asked' if options.plain else 'asked'}")
+    is_network = options.tagger == "encoder"
+    recipe = _recipe(options.tagger, seed=options.seed, plain=options.plain)
+    opinion = "not asked" if options.plain or is_network else "asked"
+    print(f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Opinion of the rules: {opinion}", flush=True)
     meddocan = _drawn(_read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed)
     for name in options.target or TARGETS:
         target = TARGETS[name]
         synthetic = read_corpus(f"synthetic:{target.lang}:{options.source_notes}").documents
         parts = _parts(root, target, most=options.turku_notes, seed=options.seed)
         _show(name, parts, {MEDDOCAN: meddocan, "synthetic": synthetic}, recipe)
+
+
+def _recipe(tagger: str, *, seed: int, plain: bool) -> Recipe:
+    if tagger == "crf":
+        return crf_recipe(labels="category", seed=seed, plain=plain)
+    return Recipe(
+        name="encoder", plugin="transformers", labels="category", grouping=ENCODER_GROUPING, seed=seed, settings=ENCODER
+    )
 
 
 def _read(root: Path, path: str, labels: str) -> list[Document]:
@@ -176,28 +201,52 @@ def _outcomes(
     parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, kept: frozenset[str]
 ) -> dict[str, Outcome]:
     """Return each strategy's outcome; ``single`` comes first and is what the others are compared with."""
-    found = {"single": _learnt(parts, recipe, kept)}
+    found = {"single": _learnt([([train], test) for train, test in parts], recipe, kept)}
     tested = [document for _, test in parts for document in test]
     for source, documents in sources.items():
-        found[f"zero-shot, {source}"] = _learnt([(list(documents), tested)], recipe, kept)
-        mixed = [([*documents, *train], test) for train, test in parts]
+        found[f"zero-shot, {source}"] = _learnt([([documents], tested)], recipe, kept)
+        mixed = [([[*documents, *train]], test) for train, test in parts]
         found[f"mix, {source} + target"] = _learnt(mixed, recipe, kept)
+        if recipe.plugin != "crf":
+            phases = [([documents, train], test) for train, test in parts]
+            found[f"sequential, {source}, then target"] = _learnt(phases, recipe, kept)
     rules = _scored(plugins.load("rules"), tested, kept)
     return {**found, "rules alone": Outcome(rules, 0, 0)}
 
 
-def _learnt(parts: Parts, recipe: Recipe, kept: frozenset[str]) -> Outcome:
+def _learnt(parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str]) -> Outcome:
     notes: list[SixScores] = []
     cpu = 0.0
-    for train, test in parts:
-        check_apart(train, test, role="test")
+    for phases, test in parts:
+        check_apart([document for phase in phases for document in phase], test, role="test")
         with tempfile.TemporaryDirectory() as folder:
             started = time.process_time()
-            train_tagger(recipe, train, Path(folder))
+            _train(recipe, phases, Path(folder))
             cpu += time.process_time() - started
             detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
             notes += _scored(detector, test, kept)
-    return Outcome(notes, sum(len(train) for train, _ in parts) / len(parts), cpu)
+    return Outcome(notes, sum(len(phase) for phases, _ in parts for phase in phases) / len(parts), cpu)
+
+
+def _train(recipe: Recipe, phases: Phases, out: Path) -> None:
+    """Train on all of the documents. None is held out: nothing is chosen by one."""
+    trainer = plugins.load_trainer(recipe.plugin)
+    every = [document for phase in phases for document in phase]
+    task = Task(
+        phases=phases,
+        dev=[],
+        labels=label_inventory(every, native=recipe.native),
+        native=recipe.native,
+        scheme=recipe.scheme,
+        grouping=1 if recipe.grouping == "auto" else recipe.grouping,
+        seed=recipe.seed,
+        settings=trainer.settings(recipe.settings),
+    )
+    trainer.train(task, out, _progress)
+
+
+def _progress(epoch: Epoch) -> None:
+    print(f"\r{epoch.phase} {epoch.epoch:4} {epoch.loss:12,.3f}", end="", file=sys.stderr, flush=True)
 
 
 def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:

@@ -89,4 +89,4 @@ def test_training_on_a_test_note_is_refused(strategies):
     from deid_assets.core.errors import InputError
 
     with pytest.raises(InputError, match="among the test notes"):
-        strategies._learnt([([document(NAME)], [document(NAME)])], None, frozenset({"NAME"}))
+        strategies._learnt([([[document(NAME)]], [document(NAME)])], None, frozenset({"NAME"}))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deid_assets.core.errors import PluginError
 from deid_assets.core.tagging import Token
+from deid_onnx.kinds import kind_of
 
 TOKENIZER_FILE = "tokenizer.json"
 _REMEMBERED = 200_000  # different words whose sub-tokens are kept
@@ -35,6 +36,7 @@ class PieceSettings:
         window: Most sub-tokens in a sequence, with ``before`` and ``after``.
         overlap: Sub-tokens that neighbouring windows of a longer input share.
         word: Most sub-tokens of one word; the rest of a longer word is not read.
+        kinds: Whether the encoder reads what each word looks like, as ``deid_onnx.kinds`` numbers it.
     """
 
     before: int
@@ -45,6 +47,7 @@ class PieceSettings:
     window: int = 512
     overlap: int = 128
     word: int = 64
+    kinds: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap < 0 or self.word < 1 or self.word + 1 > self.room - self.overlap:
@@ -82,16 +85,26 @@ class Pieces:
             raise PluginError(f"{tokenizer} is no tokenizer ({type(error).__name__}); save it again") from error
         self.settings = settings
         self._known: dict[str, list[int]] = {}
+        self._kinds: dict[str, int] = {}
+
+    def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[Row]:
+        """Return the sequences of one input: of its words' sub-tokens, and of their kinds where those are read."""
+        return rows(self.of(text, tokens), self.settings, source=source, kinds=self.kinds(text, tokens))
+
+    def kinds(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return what each word looks like; nothing where the encoder does not read it."""
+        if not self.settings.kinds:
+            return []
+        keys = _keys(text, tokens)
+        self._learn(keys)
+        return [self._kinds[key] for key in keys]
 
     def of(self, text: str, tokens: Sequence[Token]) -> list[list[int]]:
         """Return the sub-tokens of each word: at least one, at most ``settings.word`` and a line's end.
 
         A word that a blank or nothing comes before is cut as after a blank, any other as the inside of a word.
         """
-        keys = [
-            text[start:end] if start and not text[start - 1].isspace() else " " + text[start:end]
-            for start, end in tokens
-        ]
+        keys = _keys(text, tokens)
         self._learn(keys)
         found = [self._known[key] for key in keys]
         if self.settings.line is not None:
@@ -105,10 +118,18 @@ class Pieces:
     def _learn(self, keys: Iterable[str]) -> None:
         if len(self._known) > _REMEMBERED:
             self._known.clear()
+            self._kinds.clear()
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         encoded = self._tokenizer.encode_batch(new, add_special_tokens=False) if new else []
         for key, encoding in zip(new, encoded, strict=True):
             self._known[key] = encoding.ids[: self.settings.word] or [self.settings.unknown]
+            self._kinds[key] = kind_of(key)
+
+
+def _keys(text: str, tokens: Sequence[Token]) -> list[str]:
+    return [
+        text[start:end] if start and not text[start - 1].isspace() else " " + text[start:end] for start, end in tokens
+    ]
 
 
 def _wordwise(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,16 +196,27 @@ class Row:
         firsts: Position of the first sub-token of each owned word.
         source: Number of the input it is of.
         word: Number of the first owned word within the input.
+        kinds: What the word of each sub-token looks like; empty where that is not read.
     """
 
     ids: Sequence[int]
     firsts: NDArray[np.int64]
     source: int
     word: int
+    kinds: Sequence[int] = ()
 
 
-def rows(words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int) -> list[Row]:
-    """Return the sequences of one input."""
+def rows(
+    words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int, kinds: Sequence[int] = ()
+) -> list[Row]:
+    """Return the sequences of one input.
+
+    Args:
+        words: Sub-tokens of each.
+        settings: Of the encoder.
+        source: Number of the input.
+        kinds: Of the words, where they are read.
+    """
     found = []
     sizes = [len(word) for word in words]
     for window in word_windows(sizes, room=settings.room, overlap=settings.overlap):
@@ -194,7 +226,9 @@ def rows(words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int
             if window.own_start <= number < window.own_stop:
                 firsts.append(len(ids))
             ids.extend(words[number])
-        found.append(Row([*ids, settings.after], np.array(firsts, dtype=np.int64), source, window.own_start))
+        looks = [kinds[number] for number in range(window.start, window.stop) for _ in words[number]] if kinds else []
+        around = [0, *looks, 0] if kinds else []
+        found.append(Row([*ids, settings.after], np.array(firsts, dtype=np.int64), source, window.own_start, around))
     return found
 
 
@@ -220,11 +254,15 @@ def batches(lengths: Sequence[int], *, positions: int, alike: float = 0.8, least
     return found
 
 
-def padded(sequences: Sequence[Sequence[int]], *, pad: int) -> dict[str, NDArray[np.int64]]:
-    """Return ``input_ids`` and ``attention_mask``, int64, (rows, positions)."""
-    ids = np.full((len(sequences), max(map(len, sequences))), pad, dtype=np.int64)
+def padded(some: Sequence[Row], *, pad: int) -> dict[str, NDArray[np.int64]]:
+    """Return ``input_ids``, ``attention_mask`` and, where rows have kinds, ``token_type_ids``: (rows, positions)."""
+    ids = np.full((len(some), max(len(row.ids) for row in some)), pad, dtype=np.int64)
     mask = np.zeros_like(ids)
-    for number, sequence in enumerate(sequences):
-        ids[number, : len(sequence)] = sequence
-        mask[number, : len(sequence)] = 1
-    return {"input_ids": ids, "attention_mask": mask}
+    kinds = np.zeros_like(ids)
+    for number, row in enumerate(some):
+        size = len(row.ids)
+        ids[number, :size] = row.ids
+        mask[number, :size] = 1
+        kinds[number, : len(row.kinds)] = row.kinds
+    read = {"token_type_ids": kinds} if some[0].kinds else {}
+    return {"input_ids": ids, "attention_mask": mask, **read}

@@ -86,18 +86,22 @@ class Session:
             raise PluginError(f"provider {providers[0]!r} does not start; check driver, CUDA and cuDNN, or use 'cpu'")
         if [output.name for output in self._session.get_outputs()] != [OUTPUT]:
             raise PluginError(f"{path} has not the one output {OUTPUT!r}; it is no exported tagger")
-        self.inputs = [entry.name for entry in self._session.get_inputs()]
+        self.inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self.on_gpu = started[0] != _PROVIDERS["cpu"]
         self.run: Run = self._bound if self.on_gpu else self._plain
 
     def _plain(self, feeds: Feeds) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self._session.run([OUTPUT], dict(feeds))[0]
+        found: NDArray[np.float32] = self._session.run([OUTPUT], self._read(feeds))[0]
         return found
+
+    def _read(self, feeds: Feeds) -> dict[str, NDArray[Any]]:
+        """Return what the graph reads of the feeds: an input that plays no part in a small network is not in its file."""
+        return {name: array for name, array in feeds.items() if name in self.inputs}
 
     def _bound(self, feeds: Feeds) -> NDArray[np.float32]:
         """Run with the output left on the card until all of it is there, so that nothing waits in between."""
         binding = self._session.io_binding()
-        for name, array in feeds.items():
+        for name, array in self._read(feeds).items():
             binding.bind_cpu_input(name, np.ascontiguousarray(array))
         binding.bind_output(OUTPUT, "cuda")
         self._session.run_with_iobinding(binding)

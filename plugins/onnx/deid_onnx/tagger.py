@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import entities, tokenize
+from deid_assets.core.tagging import OUTSIDE, entities, tokenize
 from deid_assets.core.trainer import inputs
 from deid_assets.training.viterbi import Scores, constraints, marginals, viterbi
 from deid_onnx.families import Emissions, Input, Network
@@ -20,6 +22,9 @@ from deid_onnx.folder import TaggerFolder
 
 CHAIN_FILE = "transitions.npz"
 _DIGITS = 4  # of a score; further ones are noise of the arithmetic
+_DECODED = 32  # notes whose tags are chosen together
+_ROWS = 128  # inputs that are decoded in one array
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,25 @@ class Chain:
 
     def best(self, emissions: Sequence[Emissions]) -> list[NDArray[np.int64]]:
         """Return the best tags of each input."""
-        padded, lengths = _padded(emissions)
-        return viterbi(padded, lengths, transitions=self.transitions, start=self.start, end=self.end)
+        return _by_length(emissions, partial(viterbi, transitions=self.transitions, start=self.start, end=self.end))
 
     def shares(self, emissions: Sequence[Emissions]) -> list[Scores]:
         """Return the probability of each tag at each token of each input."""
-        padded, lengths = _padded(emissions)
-        return marginals(padded, lengths, transitions=self.transitions, start=self.start, end=self.end)
+        return _by_length(emissions, partial(marginals, transitions=self.transitions, start=self.start, end=self.end))
+
+
+def _by_length(emissions: Sequence[Emissions], decode: Callable[[Scores, list[int]], list[Found]]) -> list[Found]:
+    """Return what ``decode`` gives for each input.
+
+    Arrays are decoded token by token, all their inputs at once: the time goes with the longest. So inputs of like
+    length are decoded together.
+    """
+    order = sorted(range(len(emissions)), key=lambda number: len(emissions[number]))
+    found: dict[int, Found] = {}
+    for at in range(0, len(order), _ROWS):
+        some = order[at : at + _ROWS]
+        found.update(zip(some, decode(*_padded([emissions[number] for number in some])), strict=True))
+    return [found[number] for number in range(len(emissions))]
 
 
 def _padded(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
@@ -93,14 +110,22 @@ class Tagger:
     together: int = 1
 
     def detect(self, notes: Iterable[Note]) -> Iterator[SpanSet]:
-        """Yield one set per note, in order."""
+        """Yield one set per note, in order. Tags are chosen for 32 notes at once, each input by itself."""
         waiting = iter(notes)
-        while some := list(islice(waiting, self.together)):
+        while some := list(islice(waiting, max(_DECODED, self.together))):
             parts = [self.inputs(note) for note in some]
             flat = [part for note_parts in parts for part in note_parts]
-            found = iter(self.network.emissions(flat) if flat else [])
+            found = iter(self.spans(flat, self._emissions(parts)))
             for note, note_parts in zip(some, parts, strict=True):
-                yield SpanSet.of(note, self.spans(note_parts, list(islice(found, len(note_parts)))))
+                yield SpanSet.of(note, [span for spans in islice(found, len(note_parts)) for span in spans])
+
+    def _emissions(self, parts: Sequence[Sequence[Input]]) -> list[Emissions]:
+        """Return the scores of each input, note by note as the network may be given them."""
+        found: list[Emissions] = []
+        for at in range(0, len(parts), self.together):
+            flat = [part for note_parts in parts[at : at + self.together] for part in note_parts]
+            found += self.network.emissions(flat) if flat else []
+        return found
 
     def inputs(self, note: Note) -> list[Input]:
         """Return what the network tags of a note; nothing where it is blank."""
@@ -117,19 +142,15 @@ class Tagger:
             return []
         return [self.folder.tags[tag] for path in self.chain.best(self.network.emissions(parts)) for tag in path]
 
-    def spans(self, parts: Sequence[Input], emissions: Sequence[Emissions]) -> list[Span]:
-        """Return the spans of one note. A span's score is the least marginal probability of its tokens' tags."""
-        if not parts:
-            return []
+    def spans(self, parts: Sequence[Input], emissions: Sequence[Emissions]) -> list[list[Span]]:
+        """Return the spans of each input. A span's score is the least marginal probability of its tokens' tags."""
         paths = self.chain.best(emissions)
-        outside = self.folder.tags.index("O")
+        outside = self.folder.tags.index(OUTSIDE)
         marked = [number for number, path in enumerate(paths) if (path != outside).any()]
-        shares = self.chain.shares([emissions[number] for number in marked]) if marked else []
-        return [
-            span
-            for number, rows in zip(marked, shares, strict=True)
-            for span in self._spans(parts[number], paths[number], rows)
-        ]
+        found: list[list[Span]] = [[] for _ in parts]
+        for number, shares in zip(marked, self.chain.shares([emissions[at] for at in marked]), strict=True):
+            found[number] = list(self._spans(parts[number], paths[number], shares))
+        return found
 
     def _spans(self, part: Input, path: NDArray[np.int64], shares: Scores) -> Iterator[Span]:
         sure = shares[np.arange(len(path)), path]

@@ -16,7 +16,7 @@ from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import inputs
 from deid_onnx.families.transformers import POSITIONS
 from deid_onnx.folder import read_folder
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded, rows
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded
 from deid_transformers.encoder import load_tagger
 
 Rows = NDArray[np.float32]
@@ -46,10 +46,11 @@ def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: int) -> dict[
     width = int(encoder.config.hidden_size)
     found = {name: np.zeros((len(tokens), width), np.float32) for name in (EMBEDDINGS, ENCODER)}
     parts = inputs(note.text, tokens, grouping=grouping)
-    words = [pieces.of(note.text, tokens[part.start : part.stop]) for part in parts]
-    cut = [row for number, of in enumerate(words) for row in rows(of, pieces.settings, source=number)]
+    owned_tokens = [tokens[part.start : part.stop] for part in parts]
+    words = [pieces.of(note.text, some) for some in owned_tokens]
+    cut = [row for number, some in enumerate(owned_tokens) for row in pieces.rows(note.text, some, source=number)]
     for batch in batches([len(row.ids) for row in cut], positions=POSITIONS):
-        states = _states(encoder, padded([cut[number].ids for number in batch], pad=pieces.settings.pad))
+        states = _states(encoder, padded([cut[number] for number in batch], pad=pieces.settings.pad))
         for place, number in enumerate(batch):
             row = cut[number]
             first = parts[row.source].start + row.word

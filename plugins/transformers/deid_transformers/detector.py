@@ -7,11 +7,13 @@ from pathlib import Path
 
 from deid_assets import Note, SpanSet
 from deid_assets.core.errors import ConfigError
-from deid_onnx.detector import NOTES_ON_GPU, network
+from deid_onnx.detector import network
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import cores
 from deid_onnx.tagger import Tagger, read_chain
 from deid_transformers.trainer import VERSION
+
+_NOTES_ON_GPU = 64
 
 
 class TransformersDetector:
@@ -60,7 +62,7 @@ class TransformersDetector:
             network=network(folder.path, folder.settings, runner(encoder)),
             chain=read_chain(folder),
             source=name,
-            together=1 if place.type == "cpu" else NOTES_ON_GPU,
+            together=1 if place.type == "cpu" else _NOTES_ON_GPU,
         )
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:

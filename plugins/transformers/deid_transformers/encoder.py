@@ -13,6 +13,7 @@ import transformers
 
 from deid_assets.core.errors import PluginError, TrainingError
 from deid_onnx.folder import refuse_pickles
+from deid_onnx.kinds import KINDS
 from deid_onnx.pieces import PieceSettings
 from deid_transformers.settings import NEW, TransformersSettings
 from deid_transformers.vocabulary import LINE, learn
@@ -37,8 +38,8 @@ def make_new(texts: Iterable[str], settings: TransformersSettings) -> tuple[Any,
     """Return the configuration of a new encoder and its tokenizer, learnt from texts."""
     new = settings.new
     tokenizer = learn(texts, new)
-    kind: Any = transformers.BertConfig
-    config = kind(
+    kinds: dict[str, Any] = {"bert": transformers.BertConfig, "roformer": transformers.RoFormerConfig}
+    config = kinds[new.architecture](
         vocab_size=len(tokenizer),
         hidden_size=new.hidden,
         num_hidden_layers=new.layers,
@@ -48,6 +49,7 @@ def make_new(texts: Iterable[str], settings: TransformersSettings) -> tuple[Any,
         hidden_dropout_prob=new.dropout,
         attention_probs_dropout_prob=new.dropout,
         max_position_embeddings=new.positions,
+        type_vocab_size=KINDS if new.kinds else 1,
         pad_token_id=tokenizer.pad_token_id,
     )
     return config, tokenizer
@@ -104,18 +106,18 @@ def _loaded(kind: Any, settings: TransformersSettings, **options: Any) -> Any:
         ) from error
 
 
-def piece_settings(tokenizer: Any, *, positions: int, settings: TransformersSettings) -> PieceSettings:
+def piece_settings(tokenizer: Any, *, config: Any, settings: TransformersSettings) -> PieceSettings:
     """Return how an encoder is fed.
 
     Args:
         tokenizer: A fast tokenizer.
-        positions: Longest sequence of the encoder.
+        config: Of the encoder.
         settings: Of the recipe.
 
     Raises:
         TrainingError: The tokenizer has no sub-token to open, close or fill a sequence with.
     """
-    window = min(settings.window, positions)
+    window = min(settings.window, positions_of(config))
     overlap = window // 4 if settings.overlap is None else min(settings.overlap, window // 2)
     before = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
     after = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
@@ -135,6 +137,7 @@ def piece_settings(tokenizer: Any, *, positions: int, settings: TransformersSett
         window=window,
         overlap=overlap,
         word=max(1, min(64, window - overlap - _LEAST_OVERLAP_ROOM)),
+        kinds=getattr(config, "type_vocab_size", 0) == KINDS,
     )
 
 
@@ -160,8 +163,13 @@ def tag_config(tags: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def load_tagger(folder: Path, tags: Sequence[str], *, attention: str = "sdpa") -> Any:
+def load_tagger(folder: Path, tags: Sequence[str], *, attention: str | None = None) -> Any:
     """Return the trained model of a folder, in evaluation mode.
+
+    Args:
+        folder: That ``deid train`` wrote.
+        tags: In the order of the scores.
+        attention: As in ``transformers``; the fastest that the architecture has when not given.
 
     Raises:
         PluginError: A file is missing or broken, or the checkpoint has no trained head of these tags.

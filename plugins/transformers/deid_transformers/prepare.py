@@ -22,7 +22,6 @@ from deid_transformers.encoder import (
     load_tokenizer,
     make_new,
     piece_settings,
-    positions_of,
     quiet,
 )
 from deid_transformers.optimize import generator
@@ -41,12 +40,14 @@ class Start:
         has_weights: Whether there are weights to begin with.
         tokenizer: Folder with ``tokenizer.json``.
         inputs: How the encoder is fed.
+        mask: Number of the sub-token that stands for a hidden word's; the unknown one where there is no mask.
     """
 
     encoder: str
     has_weights: bool
     tokenizer: Path
     inputs: PieceSettings
+    mask: int
 
 
 def device() -> torch.device:
@@ -65,7 +66,8 @@ def prepare(task: Task, settings: TransformersSettings, checkpoint: Path, finger
     if known.get("fingerprint") != fingerprint:
         shutil.rmtree(ready, ignore_errors=True)
         ready.mkdir(parents=True)
-        known = {"fingerprint": fingerprint, "inputs": asdict(_write_tokenizer(task, settings, ready))}
+        inputs, mask = _write_tokenizer(task, settings, ready)
+        known = {"fingerprint": fingerprint, "inputs": asdict(inputs), "mask": mask}
         _write(ready / _INPUTS, known)
     inputs = PieceSettings(**known["inputs"])
     if settings.pretrain:
@@ -84,6 +86,7 @@ def prepare(task: Task, settings: TransformersSettings, checkpoint: Path, finger
         has_weights=bool(settings.pretrain) or is_given,
         tokenizer=ready,
         inputs=inputs,
+        mask=known["mask"],
     )
 
 
@@ -98,14 +101,16 @@ def _write(path: Path, values: Mapping[str, Any]) -> None:
     written.replace(path)
 
 
-def _write_tokenizer(task: Task, settings: TransformersSettings, ready: Path) -> PieceSettings:
+def _write_tokenizer(task: Task, settings: TransformersSettings, ready: Path) -> tuple[PieceSettings, int]:
+    """Write an encoder's configuration and tokenizer; return how it is fed and the number of its mask."""
     if settings.encoder == NEW:
         config, tokenizer = make_new(_texts(task, with_training=True), settings)
     else:
         config, tokenizer = load_config(settings), load_tokenizer(settings)
     config.save_pretrained(ready)
     tokenizer.save_pretrained(ready)
-    return piece_settings(tokenizer, positions=positions_of(config), settings=settings)
+    inputs = piece_settings(tokenizer, config=config, settings=settings)
+    return inputs, inputs.unknown if tokenizer.mask_token_id is None else int(tokenizer.mask_token_id)
 
 
 def _pretrained(

@@ -22,6 +22,7 @@ from deid_transformers.settings import Pretraining
 PHASE = -1
 """Number of this part of a run in its learning curve: before the first phase."""
 _HIDDEN, _EXCHANGED = 0.8, 0.9  # 80 % hidden, 10 % exchanged, 10 % left (Devlin et al. 2019, section 3.1)
+_WITH_KINDS = 0.5  # of the sequences are read with the kinds of their words
 _IGNORED = -100
 
 
@@ -31,6 +32,7 @@ class Stream:
 
     Args:
         ids: Sub-tokens.
+        kinds: What their words look like; none where the encoder does not read it.
         special: Numbers that are never to be told.
         before: Number of the one that opens each sequence.
         mask: Number of the one that hides.
@@ -38,6 +40,7 @@ class Stream:
     """
 
     ids: NDArray[np.int64]
+    kinds: NDArray[np.int64] | None
     special: NDArray[np.int64]
     before: int
     mask: int
@@ -47,12 +50,18 @@ class Stream:
 def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
     """Return the notes as the encoder will read them when it tags."""
     ids: list[int] = []
+    kinds: list[int] = []
     for text in texts:
-        for word in pieces.of(text, tokenize(text)):
+        tokens = tokenize(text)
+        words = pieces.of(text, tokens)
+        for word, kind in zip(words, pieces.kinds(text, tokens) or [0] * len(words), strict=True):
             ids.extend(word)
+            kinds.extend([kind] * len(word))
         ids.append(pieces.settings.after)
+        kinds.append(0)
     return Stream(
         np.array(ids, dtype=np.int64),
+        np.array(kinds, dtype=np.int64) if pieces.settings.kinds else None,
         np.array(sorted(tokenizer.all_special_ids), dtype=np.int64),
         pieces.settings.before,
         int(tokenizer.mask_token_id),
@@ -89,8 +98,7 @@ def pretrain(
     while step < settings.steps:
         rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
         set_rate(optimizer, rate)
-        read, told = _batch(stream, step=step, settings=settings, seed=seed)
-        losses.append(_step(model, optimizer, score, read, told))
+        losses.append(_step(model, optimizer, score, _batch(stream, step=step, settings=settings, seed=seed)))
         step += 1
         if step % settings.save_every == 0 or step == settings.steps:
             point = {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "learning_rate": rate}
@@ -120,19 +128,39 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
     return dict(model.named_parameters())
 
 
-def _batch(
-    stream: Stream, *, step: int, settings: Pretraining, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what a step reads and what it is to tell: (batch, length), opened and masked."""
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """Sequences of one step: (batch, length) each.
+
+    Args:
+        ids: Opened and masked.
+        kinds: What the words look like.
+        told: What is to be told, -100 where nothing is.
+    """
+
+    ids: NDArray[np.int64]
+    kinds: NDArray[np.int64] | None
+    told: NDArray[np.int64]
+
+
+def _batch(stream: Stream, *, step: int, settings: Pretraining, seed: int) -> _Masked:
+    """Return what a step reads. Half of the sequences read no kinds, so that the encoder can be used without."""
     rng = generator(seed, 1, step)
-    ids = _sequences(stream, step=step, batch=settings.batch, size=settings.length - 1, seed=seed)
-    read, told = masked(ids, stream, share=settings.mask, rng=rng)
-    opening = np.full((len(ids), 1), stream.before)
-    return np.hstack([opening, read]), np.hstack([np.full_like(opening, _IGNORED), told])
+    places = _places(stream, step=step, batch=settings.batch, size=settings.length - 1, seed=seed)
+    ids, told = masked(stream.ids[places], stream, share=settings.mask, rng=rng)
+    opened = _opened(ids, stream.before)
+    if stream.kinds is None:
+        return _Masked(opened, None, _opened(told, _IGNORED))
+    kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
+    return _Masked(opened, _opened(kinds, 0), _opened(told, _IGNORED))
 
 
-def _sequences(stream: Stream, *, step: int, batch: int, size: int, seed: int) -> NDArray[np.int64]:
-    """Return the sequences of a step. Each pass over the notes has its own cuts and its own order."""
+def _opened(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    return np.hstack([np.full((len(rows), 1), first), rows])
+
+
+def _places(stream: Stream, *, step: int, batch: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Return where the sequences of a step stand. Each pass over the notes has its own cuts and its own order."""
     count = len(stream.ids) // size
     turns: dict[int, NDArray[np.int64]] = {}
     found = []
@@ -142,8 +170,7 @@ def _sequences(stream: Stream, *, step: int, batch: int, size: int, seed: int) -
             rng = np.random.default_rng([seed, 2, turn])
             shift = int(rng.integers(0, len(stream.ids) - count * size + 1))
             turns[turn] = shift + rng.permutation(count) * size
-        start = int(turns[turn][number])
-        found.append(stream.ids[start : start + size])
+        found.append(np.arange(size) + int(turns[turn][number]))
     return np.stack(found)
 
 
@@ -160,17 +187,16 @@ def masked(
     return read, np.where(chosen, ids, _IGNORED)
 
 
-def _step(
-    model: Any,
-    optimizer: torch.optim.Optimizer,
-    score: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    read: NDArray[np.int64],
-    told: NDArray[np.int64],
-) -> float:
+_Score = Callable[[dict[str, torch.Tensor], torch.Tensor], torch.Tensor]
+"""What a model reads, and the positions wanted of it, to the scores of the vocabulary at those."""
+
+
+def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
     device = next(model.parameters()).device
-    answers = torch.from_numpy(told).to(device)
+    answers = torch.from_numpy(batch.told).to(device)
     wanted = answers != _IGNORED
-    scores = score(torch.from_numpy(read).to(device), wanted)
+    feeds = {"input_ids": batch.ids} if batch.kinds is None else {"input_ids": batch.ids, "token_type_ids": batch.kinds}
+    scores = score({name: torch.from_numpy(array).to(device) for name, array in feeds.items()}, wanted)
     # A batch in which nothing is hidden has a loss of 0, not of no number.
     loss = torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum") / max(
         1, int(wanted.sum())
@@ -182,22 +208,24 @@ def _step(
     return float(loss.detach())
 
 
-def _scorer(model: Any, *, bf16: bool) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Return a function of sequences and wanted positions to the scores of the vocabulary at those.
+def _scorer(model: Any, *, bf16: bool) -> _Score:
+    """Return how a model's scores are had.
 
-    The heads of BERT and RoBERTa are run on the wanted positions alone, which is a large part of a small encoder's time.
+    Known heads are run on the wanted positions alone, which is a large part of a small encoder's time.
     """
     head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
-    is_known = model.config.model_type in {"bert", "roberta", "xlm-roberta", "camembert"} and head is not None
+    is_known = (
+        model.config.model_type in {"bert", "roformer", "roberta", "xlm-roberta", "camembert"} and head is not None
+    )
 
-    def at_positions(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    def at_positions(feeds: dict[str, torch.Tensor], wanted: torch.Tensor) -> torch.Tensor:
         with precision(model, bf16=bf16):
-            found: torch.Tensor = head(model.base_model(input_ids=ids)[0][wanted])
+            found: torch.Tensor = head(model.base_model(**feeds)[0][wanted])
         return found
 
-    def everywhere(ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    def everywhere(feeds: dict[str, torch.Tensor], wanted: torch.Tensor) -> torch.Tensor:
         with precision(model, bf16=bf16):
-            found: torch.Tensor = model(input_ids=ids).logits[wanted]
+            found: torch.Tensor = model(**feeds).logits[wanted]
         return found
 
     return at_positions if is_known else everywhere

@@ -26,7 +26,7 @@ from deid_onnx.tagger import Chain, Tagger, write_chain
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import load_model, quiet, tag_config
-from deid_transformers.examples import read_examples, tag_weights
+from deid_transformers.examples import Reading, read_examples, tag_weights
 from deid_transformers.optimize import generator
 from deid_transformers.prepare import Start, device, prepare
 from deid_transformers.settings import TransformersSettings, read_settings
@@ -65,7 +65,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
 
     tuning = Tuning(
         task=task, settings=settings, phases=phases, build=build, tagger=tagger, report=report,
-        checkpoint=Checkpoint(out / CHECKPOINT / "tune", fingerprint), pad=begin.inputs.pad,
+        checkpoint=Checkpoint(out / CHECKPOINT / "tune", fingerprint), reading=_reading(begin, settings),
     )  # fmt: skip
     model = tuning.run()
     if settings.pretrain and settings.pretrain.keep:
@@ -80,6 +80,16 @@ def _keep(encoder: Path, out: Path) -> None:
     for pattern in _KEPT:
         for file in sorted(encoder.glob(pattern)):
             shutil.copyfile(file, out / file.name)
+
+
+def _reading(begin: Start, settings: TransformersSettings) -> Reading:
+    return Reading(
+        size=settings.batch,
+        pad=begin.inputs.pad,
+        mask=begin.mask,
+        hide=settings.hide,
+        keep_empty=settings.keep_empty,
+    )
 
 
 def decoder(chain: LinearChain | None, folder: TaggerFolder, settings: TransformersSettings) -> Chain:

@@ -23,6 +23,8 @@ class NewEncoder(_Frozen):
     """An encoder that begins with no weights.
 
     Args:
+        architecture: ``roformer``: what a sub-token sees of others depends on how far away they are (Su et al. 2021);
+            ``bert``: on where each stands. From few notes, the first learns much more.
         layers: Transformer blocks.
         hidden: Width of a block; a multiple of ``heads``.
         heads: Attention heads.
@@ -35,8 +37,10 @@ class NewEncoder(_Frozen):
         lowercase: Whether case is thrown away. Names are often known by their capitals.
         single_digits: Whether each digit is a sub-token, so that no number is unknown.
         lines: Whether a sub-token stands where a line ends, so that a form's fields are seen.
+        kinds: Whether each sub-token is told what its word looks like: digits, case, length.
     """
 
+    architecture: Literal["roformer", "bert"] = "roformer"
     layers: Positive = 4
     hidden: Positive = 256
     heads: Positive = 4
@@ -49,6 +53,7 @@ class NewEncoder(_Frozen):
     lowercase: bool = False
     single_digits: bool = True
     lines: bool = True
+    kinds: bool = True
 
 
 class Pretraining(_Frozen):
@@ -89,6 +94,10 @@ class TransformersSettings(_Frozen):
         pretrain: Masked-language-model training before the tagger's, or none.
         epochs: Most passes over a phase's notes.
         batch: Sequences in a step.
+        keep_empty: Share of the sequences without a span that an epoch reads, drawn anew for each. Most of a note has
+            none: with 0.3, an epoch takes half the time.
+        hide: Share of the words that are hidden behind ``[MASK]`` while it trains, drawn anew for each step, so that
+            more is learnt from their neighbours and, where the encoder reads them, from their kinds.
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW; biases and norms have none.
@@ -115,6 +124,8 @@ class TransformersSettings(_Frozen):
     pretrain: Pretraining | None = None
     epochs: Positive = 5
     batch: Positive = 32
+    keep_empty: Annotated[float, Field(gt=0, le=1)] = 1.0
+    hide: Share = 0.0
     learning_rate: Rate = 5e-5
     warm_up: Share = 0.1
     weight_decay: Share = 0.01
@@ -136,6 +147,8 @@ class TransformersSettings(_Frozen):
     def _fits(self) -> TransformersSettings:
         if self.new.hidden % self.new.heads:
             raise ValueError(f"new.hidden {self.new.hidden} must be a multiple of new.heads {self.new.heads}")
+        if self.new.architecture == "roformer" and self.new.hidden // self.new.heads % 2:
+            raise ValueError(f"new.hidden {self.new.hidden} must be an even multiple of new.heads {self.new.heads}")
         if self.encoder == NEW and self.pretrain and self.pretrain.length > self.new.positions:
             raise ValueError(f"pretrain.length {self.pretrain.length} is over new.positions {self.new.positions}")
         if self.decoder == "crf" and self.class_weights != "none":

@@ -17,7 +17,7 @@ from deid_onnx.families import Feeds, Run
 from deid_onnx.tagger import Tagger
 from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_transformers.crf import LinearChain
-from deid_transformers.examples import Batch, Example, read_batches
+from deid_transformers.examples import Batch, Example, Reading, read_batches
 from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import TransformersSettings
 
@@ -40,7 +40,8 @@ class TagModel(torch.nn.Module):
 
     def forward(self, batch: Batch) -> tuple[torch.Tensor, int]:
         """Return the loss summed over the words, and how many of them look like more than ``O``."""
-        scores = self.model(input_ids=batch.ids, attention_mask=batch.attention).logits.float()
+        kinds = {} if batch.kinds is None else {"token_type_ids": batch.kinds}
+        scores = self.model(input_ids=batch.ids, attention_mask=batch.attention, **kinds).logits.float()
         places = batch.firsts[..., None].expand(-1, -1, scores.shape[2])
         emissions = scores.gather(1, places)
         marked = int(((emissions.argmax(dim=2) != 0) & batch.words).sum())
@@ -68,9 +69,8 @@ def runner(model: Any) -> Run:
 def strict_f1(tagger: Tagger, documents: Sequence[Document], *, native: bool) -> float:
     """Return the F1 of spans whose range and label are both right, over all documents together."""
     right = found = expected = 0
-    for document in documents:
+    for document, spans in zip(documents, tagger.detect([each.note for each in documents]), strict=True):
         gold = set(labelled(document.spans, native=native))
-        (spans,) = tagger.detect([document.note])
         said = {(span.start, span.end, (span.native_label or span.label.value)) for span in spans}
         right, found, expected = right + len(gold & said), found + len(said), expected + len(gold)
     return 2 * right / (found + expected) if found + expected else 0.0
@@ -102,6 +102,7 @@ class Tuning:
         tagger: Model to tagger, for the scores on the development notes.
         checkpoint: Gone on from, and written after each epoch.
         report: Told each epoch.
+        reading: How an epoch reads its examples.
     """
 
     def __init__(
@@ -114,10 +115,16 @@ class Tuning:
         tagger: Callable[[TagModel], Tagger],
         checkpoint: Checkpoint,
         report: Report,
-        pad: int,
+        reading: Reading,
     ) -> None:
         self._task, self._settings, self._phases = task, settings, phases
-        self._build, self._tagger, self._checkpoint, self._report, self._pad = build, tagger, checkpoint, report, pad
+        self._build, self._tagger, self._checkpoint, self._report, self._reading = (
+            build,
+            tagger,
+            checkpoint,
+            report,
+            reading,
+        )
         self.progress = Progress()
         self._best: Tensors = {}
         self._start: Tensors = {}
@@ -172,12 +179,12 @@ class Tuning:
     def _epoch(self, model: TagModel, optimizer: torch.optim.Optimizer, began: float) -> None:
         progress, settings = self.progress, self._settings
         examples = self._phases[progress.phase]
-        batches = -(-len(examples) // settings.batch)
+        batches = -(-self._reading.count(examples) // settings.batch)
         rng = generator(self._task.seed, 3, progress.phase, progress.attempt, progress.epoch)
         total, words, marked = 0.0, 0, 0
         rate = settings.learning_rate
         model.train()
-        for number, batch in enumerate(read_batches(examples, size=settings.batch, pad=self._pad, rng=rng)):
+        for number, batch in enumerate(read_batches(examples, self._reading, rng=rng)):
             step = progress.epoch * batches + number
             rate = settings.learning_rate * linear_rate(step, steps=settings.epochs * batches, warm_up=settings.warm_up)
             set_rate(optimizer, rate)
@@ -231,7 +238,7 @@ def _step(
     model: TagModel, optimizer: torch.optim.Optimizer, batch: Batch, *, clip: float, bf16: bool
 ) -> tuple[float, int]:
     device = next(model.parameters()).device
-    moved = Batch(*(getattr(batch, name).to(device) for name in Batch.__slots__))
+    moved = batch.to(device)
     with precision(model, bf16=bf16):
         loss, marked = model(moved)
     if not torch.isfinite(loss):

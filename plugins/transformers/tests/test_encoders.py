@@ -17,7 +17,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from deid_assets import Note
 from deid_assets.core.errors import PluginError, TrainingError
 from deid_assets.testing import CONTRACT_TEXTS, check_detector
-from deid_transformers import TransformersDetector
+from deid_onnx.parity import parity
+from deid_transformers import TransformersDetector, TransformersTrainer
 from deid_transformers.encoder import positions_of
 
 SMALL = {
@@ -115,6 +116,21 @@ def test_a_model_of_this_plugin_is_an_encoder_too(model: Path, tmp_path: Path) -
     inputs = [json.loads((path / "tagger.json").read_text())["inputs"] for path in (model, folder)]
     assert inputs[0] == inputs[1]
     assert inputs[0]["line"] is not None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_given_encoder_is_exported_with_its_tags(family: str, encoders: dict[str, Path], tmp_path: Path) -> None:
+    model = train(with_settings(task(), encoder=str(encoders[family])), tmp_path)
+
+    TransformersTrainer().export(model, tmp_path / "onnx")
+
+    # Only BERT is one that is packed.
+    described = json.loads((tmp_path / "onnx" / "tagger.json").read_text())
+    assert described.get("layout") == ("packed" if family == "bert" else None)
+    notes = [document.note for document in documents()]
+    fp32 = parity(TransformersDetector(model=model, threads=1).tagger, tmp_path / "onnx", notes)[0]
+    assert fp32.share == 1.0
+    assert fp32.largest_difference < 1e-4
 
 
 def test_windows_of_an_encoder_are_no_longer_than_it_holds(encoders: dict[str, Path], tmp_path: Path) -> None:

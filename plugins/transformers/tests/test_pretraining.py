@@ -21,7 +21,7 @@ from deid_transformers.vocabulary import SPECIAL, learn
 
 
 def test_a_sixth_is_to_be_told_and_of_that_most_is_hidden() -> None:
-    stream = Stream(np.arange(0), special=np.arange(6), before=2, mask=4, vocabulary=1000)
+    stream = Stream(np.arange(0), None, special=np.arange(6), before=2, mask=4, vocabulary=1000)
     ids = np.random.default_rng(0).integers(6, 1000, size=(200, 500))
     ids[:, ::10] = 3
 

@@ -51,8 +51,9 @@ def test_the_first_layer_is_the_mean_over_the_sub_tokens_of_a_word(model) -> Non
     pieces = Pieces(model / TOKENIZER_FILE, PieceSettings(**folder.settings["inputs"]))
     (word,) = pieces.of(note.text, tokenize(note.text))
     ids = torch.tensor([[pieces.settings.before, *word, pieces.settings.after]])
+    looks = torch.tensor([[0, *pieces.kinds(note.text, tokenize(note.text)) * len(word), 0]])
     with torch.inference_mode():
-        states = encoder(input_ids=ids, output_hidden_states=True).hidden_states[0][0].numpy()
+        states = encoder(input_ids=ids, token_type_ids=looks, output_hidden_states=True).hidden_states[0][0].numpy()
     assert len(word) > 1
     np.testing.assert_allclose(layers["embeddings"][0], states[1 : 1 + len(word)].mean(axis=0), atol=1e-5)
 

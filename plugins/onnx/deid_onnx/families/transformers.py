@@ -1,28 +1,37 @@
-"""Encoders of the BERT kind with a layer of tag scores on the first sub-token of each word."""
+"""Encoders of the BERT kind with a layer of tag scores on the first sub-token of each word.
+
+Two layouts: ``padded``, which any encoder reads, with rows of sub-tokens filled to the longest and scores for all of
+them; and ``packed``, in which sub-tokens lie one behind the other and only words have scores. ``tagger.json`` says which.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deid_onnx.families import Emissions, Input, Run
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded, rows
+from deid_onnx.families import Emissions, Feeds, Input, Run
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, Row, batches, padded
 
 POSITIONS = 4096  # in one batch, padding counted
 ALIKE = 0.8  # least share of a batch's longest row
+ALIKE_PACKED = 0.4  # of it where attention alone is padded
+PACKED = "packed"
+"""Value of ``layout`` in ``tagger.json``; without one, rows are padded."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderNetwork:
-    """An encoder around its sub-tokens.
+    """An encoder around its sub-tokens, in rows that are padded.
 
     Args:
         pieces: Cuts words.
-        run: ``input_ids`` and ``attention_mask`` to scores of every sub-token.
+        run: What ``padded`` gives to scores of every sub-token.
         tags: How many there are.
         positions: Sub-tokens in one batch, padding counted.
         alike: As in ``batches``.
@@ -36,22 +45,97 @@ class EncoderNetwork:
 
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
         """Return the scores of each word's first sub-token, for each input."""
-        settings = self.pieces.settings
-        found = [np.zeros((len(part.tokens), self.tags), dtype=np.float32) for part in inputs]
-        cut = [
-            row
-            for number, part in enumerate(inputs)
-            for row in rows(self.pieces.of(part.text, part.tokens), settings, source=number)
-        ]
+        found = _empty(inputs, self.tags)
+        cut = _rows(self.pieces, inputs)
         for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
-            scores = self.run(padded([cut[number].ids for number in batch], pad=settings.pad))
+            scores = self.run(padded([cut[number] for number in batch], pad=self.pieces.settings.pad))
             for place, number in enumerate(batch):
                 row = cut[number]
                 found[row.source][row.word : row.word + len(row.firsts)] = scores[place, row.firsts]
         return found
 
 
-def load(folder: Path, settings: Mapping[str, Any], run: Run) -> EncoderNetwork:
+@dataclass(frozen=True, slots=True)
+class PackedNetwork:
+    """An encoder around its sub-tokens, one behind the other.
+
+    Args:
+        pieces: Cuts words.
+        run: ``packed_feeds`` to scores of every word.
+        tags: How many there are.
+        positions: Sub-tokens in one batch, with the padding that attention sees.
+        alike: As in ``batches``.
+    """
+
+    pieces: Pieces
+    run: Run
+    tags: int
+    positions: int = POSITIONS
+    alike: float = ALIKE_PACKED
+
+    def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
+        """Return the scores of each word, for each input."""
+        found = _empty(inputs, self.tags)
+        cut = _rows(self.pieces, inputs)
+        for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
+            some = [cut[number] for number in batch]
+            scores = self.run(packed_feeds(some))
+            at = 0
+            for row in some:
+                stop = at + len(row.firsts)
+                found[row.source][row.word : row.word + len(row.firsts)] = scores[at:stop]
+                at = stop
+        return found
+
+
+def packed_feeds(some: Sequence[Row]) -> Feeds:
+    """Return rows as a packed network reads them, int64.
+
+    ``input_ids`` and ``positions`` (sub-tokens,): what each is and where it stands in its row; ``kinds``, where rows
+    have them: what its word looks like. ``slots`` (rows, longest): which sub-token stands there, -1 for none;
+    ``places`` (sub-tokens,): where each stands in ``slots`` laid flat. ``words`` (words,): the first sub-token of
+    each; ``word_slots`` and ``word_places``: the same as above for words, 0 for none.
+    """
+    sizes = np.array([len(row.ids) for row in some])
+    counts = np.array([len(row.firsts) for row in some])
+    starts = np.cumsum(sizes) - sizes
+    slots, places = _slots(sizes, empty=-1)
+    word_slots, word_places = _slots(counts, empty=0)
+    kinds = {"kinds": _flat([row.kinds for row in some])} if some[0].kinds else {}
+    return {
+        "input_ids": _flat([row.ids for row in some]),
+        "positions": np.arange(sizes.sum()) - np.repeat(starts, sizes),
+        "slots": slots,
+        "places": places,
+        "words": np.concatenate([row.firsts + start for row, start in zip(some, starts, strict=True)]),
+        "word_slots": word_slots,
+        "word_places": word_places,
+        **kinds,
+    }
+
+
+def _flat(lines: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.fromiter(chain.from_iterable(lines), dtype=np.int64, count=sum(map(len, lines)))
+
+
+def _slots(sizes: NDArray[np.int64], *, empty: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which entry stands at each place of each row, and the place of each entry, rows laid flat."""
+    inside = np.arange(sizes.max()) < sizes[:, None]
+    slots = np.full(inside.shape, empty, dtype=np.int64)
+    slots[inside] = np.arange(sizes.sum())
+    return slots, np.flatnonzero(inside)
+
+
+def _empty(inputs: Sequence[Input], tags: int) -> list[Emissions]:
+    return [np.zeros((len(part.tokens), tags), dtype=np.float32) for part in inputs]
+
+
+def _rows(pieces: Pieces, inputs: Sequence[Input]) -> list[Row]:
+    return [row for number, part in enumerate(inputs) for row in pieces.rows(part.text, part.tokens, source=number)]
+
+
+def load(folder: Path, settings: Mapping[str, Any], run: Run) -> EncoderNetwork | PackedNetwork:
     """Return the encoder of a folder around a way to run it."""
     pieces = Pieces(folder / TOKENIZER_FILE, PieceSettings(**settings["inputs"]))
-    return EncoderNetwork(pieces, run, len(settings["tags"]))
+    kind = PackedNetwork if settings.get("layout") == PACKED else EncoderNetwork
+    return kind(pieces, run, len(settings["tags"]))
