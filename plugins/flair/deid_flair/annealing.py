@@ -44,3 +44,17 @@ class Annealing:
     def ended(self) -> bool:
         """Whether the rate is below the lowest."""
         return self.rate < self.lowest
+
+
+_WARM = 0.1
+"""Share of a phase in which the rate of ``cycle`` rises (Smith and Topin 2017 rise for longer)."""
+
+
+def cycle(rate: float, done: float) -> float:
+    """Return the rate at a point of a phase whose epochs are counted beforehand: a rise in a line, a fall to nothing.
+
+    Args:
+        rate: The highest.
+        done: Share of the phase's steps that are done, in [0, 1].
+    """
+    return rate * (done / _WARM if done < _WARM else (1 - done) / (1 - _WARM))

@@ -57,11 +57,18 @@ class Graph:
         """Apply a linear map to the last axis."""
         return self.add("Add", self.add("MatMul", name, self.weight(weight.t())), self.weight(bias))
 
-    def lstm(self, name: str, module: torch.nn.LSTM, lengths: str = "") -> str:
-        """Run an LSTM over (steps, sequences, width) and return (steps, sequences, directions x hidden)."""
+    def lstm(self, name: str, module: torch.nn.LSTM, lengths: str = "", before: torch.nn.Linear | None = None) -> str:
+        """Run an LSTM over (steps, sequences, width) and return (steps, sequences, directions x hidden).
+
+        Args:
+            name: Its input.
+            module: The LSTM.
+            lengths: Steps of each sequence.
+            before: A linear map of the input, which becomes part of the first layer's weights.
+        """
         ways = 2 if module.bidirectional else 1
         for layer in range(module.num_layers):
-            weights = [_direction(module, layer, way) for way in range(ways)]
+            weights = [_direction(module, layer, way, before if layer == 0 else None) for way in range(ways)]
             stacked = [self.weight(np.stack(arrays)) for arrays in zip(*weights, strict=True)]
             found = self.add(
                 "LSTM",
@@ -75,18 +82,31 @@ class Graph:
         return name
 
 
-def _direction(module: torch.nn.LSTM, layer: int, way: int) -> tuple[NDArray[np.float32], ...]:
+def _direction(
+    module: torch.nn.LSTM, layer: int, way: int, before: torch.nn.Linear | None
+) -> tuple[NDArray[np.float32], ...]:
     suffix = f"_l{layer}{'_reverse' if way else ''}"
     given = {
         name: getattr(module, f"{name}{suffix}").detach().cpu().numpy()
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     }
+    if before is not None:
+        given["weight_ih"], given["bias_ih"] = _joined(before, given["weight_ih"], given["bias_ih"])
     size = module.hidden_size
     ordered = {
         name: np.concatenate([array[gate * size : (gate + 1) * size] for gate in _GATES])
         for name, array in given.items()
     }
     return ordered["weight_ih"], ordered["weight_hh"], np.concatenate([ordered["bias_ih"], ordered["bias_hh"]])
+
+
+def _joined(
+    before: torch.nn.Linear, weight: NDArray[np.float32], bias: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return weight and bias of one linear map that does what two do, one after the other."""
+    wide = weight.astype(np.float64)
+    first = before.weight.detach().cpu().numpy()
+    return (wide @ first).astype(np.float32), (wide @ before.bias.detach().cpu().numpy() + bias).astype(np.float32)
 
 
 def build(network: Network) -> onnx.ModelProto:
@@ -101,11 +121,12 @@ def build(network: Network) -> onnx.ModelProto:
     stack = [_embedding(graph, part, number, words) for number, part in enumerate(network.parts)]
     found = graph.add("Concat", *stack, axis=2) if len(stack) > 1 else stack[0]
     tagger, count = network.tagger, len(network.tags)
-    if tagger.reproject_embeddings:
-        found = graph.linear(found, tagger.embedding2nn.weight, tagger.embedding2nn.bias)
+    before = tagger.embedding2nn if tagger.reproject_embeddings else None
     if tagger.use_rnn:
         by_step = graph.add("Transpose", found, perm=[1, 0, 2])
-        found = graph.add("Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths), perm=[1, 0, 2])
+        found = graph.add("Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths, before), perm=[1, 0, 2])
+    elif before is not None:
+        found = graph.linear(found, before.weight, before.bias)
     softmax = network.described["decoder"] == "softmax"
     scores = graph.linear(found, tagger.linear.weight[:count], tagger.linear.bias[:count])
     last = graph.add("LogSoftmax", scores, axis=2) if softmax else scores

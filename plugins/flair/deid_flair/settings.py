@@ -187,7 +187,8 @@ class Settings(_Frozen):
         word_dropout: Share of tokens whose embedding is zeroed in training.
         locked_dropout: Share of dimensions zeroed for a whole input (variational dropout).
         optimizer: ``sgd`` as published, or ``adamw``, which needs fewer epochs and a rate near 0.002.
-        learning_rate: At the start of each phase.
+        learning_rate: At the start of each phase, or the highest of a ``cycle``.
+        schedule: ``anneal`` as published, or ``cycle``: a tenth of ``max_epochs`` up, the rest down to 0, for a budget.
         anneal_factor: Multiplies the rate after more than ``patience`` epochs without improvement.
         patience: Epochs without improvement that are waited for.
         min_learning_rate: A phase ends when the rate falls below.
@@ -213,6 +214,7 @@ class Settings(_Frozen):
     locked_dropout: Share = 0.5
     optimizer: Literal["sgd", "adamw"] = "sgd"
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
+    schedule: Literal["anneal", "cycle"] = "anneal"
     anneal_factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
     patience: Annotated[int, Field(ge=0)] = 3
     min_learning_rate: Annotated[float, Field(gt=0)] = 1e-4

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import decode
 from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, labelled
-from deid_flair.annealing import Annealing
+from deid_flair.annealing import Annealing, cycle
 from deid_flair.network import Network
 from deid_flair.quiet import seed_all
 from deid_flair.settings import Settings
 from deid_flair.store import read_tensors, write_tensors
 from deid_onnx.families.flair import Line, buckets
 
+_POOL = 32  # batches that are sorted by length together
 Optimizer = torch.optim.SGD | torch.optim.AdamW
 
 
@@ -122,7 +123,7 @@ class Run:
             _restore(optimizer, _under(tensors, "optimizer."))
         begun = time.monotonic() - spent
         for epoch in range(first, wanted.max_epochs):
-            if annealing.ended:
+            if annealing.ended and wanted.schedule == "anneal":
                 break
             seed_all(self.task.seed, phase, epoch)
             rate = annealing.rate
@@ -133,6 +134,7 @@ class Run:
             seconds = time.monotonic() - begun
             place = {"phase": phase, "epoch": epoch + 1, "seconds": seconds, "annealing": asdict(annealing)}
             self._write(place, best, optimizer)
+            rate = optimizer.param_groups[0]["lr"]
             report(Epoch(phase=phase, epoch=epoch + 1, loss=loss, seconds=seconds, dev_f1=dev_f1, learning_rate=rate))
         self._load(best)
 
@@ -144,14 +146,13 @@ class Run:
 
     def _epoch(self, train: Inputs, optimizer: Optimizer, rate: float, epoch: int) -> float:
         """Return the mean loss per token."""
-        for group in optimizer.param_groups:
-            group["lr"] = rate
         self.network.tagger.train()
-        order = list(range(len(train.lines)))
-        random.shuffle(order)  # seeded with the epoch
-        total = 0.0
-        for at in range(0, len(order), self.wanted.batch_size):
-            batch = sorted(order[at : at + self.wanted.batch_size], key=lambda number: -len(train.lines[number]))
+        batches, total = shuffled(train.lines, self.wanted.batch_size), 0.0
+        for step, batch in enumerate(batches):
+            if self.wanted.schedule == "cycle":
+                rate = cycle(self.wanted.learning_rate, (epoch + step / len(batches)) / self.wanted.max_epochs)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
             optimizer.zero_grad()
             loss = self.network.loss(
                 [train.lines[number] for number in batch],
@@ -232,6 +233,22 @@ class Run:
         return {"phase": 0}, {}
 
 
+def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
+    """Return an epoch's batches as numbers of inputs, in an order that Python's seed decides.
+
+    Batches are cut from pools of inputs sorted by length, longest first: an LSTM's step is one product of matrices,
+    and costs nearly the same for one input as for sixteen.
+    """
+    order = list(range(len(lines)))
+    random.shuffle(order)
+    batches = []
+    for at in range(0, len(order), size * _POOL):
+        pool = sorted(order[at : at + size * _POOL], key=lambda number: -len(lines[number]))
+        batches += [pool[start : start + size] for start in range(0, len(pool), size)]
+    random.shuffle(batches)
+    return batches
+
+
 def _restore(optimizer: Optimizer, tensors: dict[str, torch.Tensor]) -> None:
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
@@ -251,6 +268,7 @@ def identity(task: Task, wanted: Settings, version: str) -> str:
         for documents in (*task.phases, task.dev)
     ]
     raw = [note.digest for note in task.raw]
-    settings = wanted.model_dump(mode="json", exclude={"threads", "cache_mb", "max_epochs"})
+    aside = {"threads", "cache_mb"} | ({"max_epochs"} if wanted.schedule == "anneal" else set())
+    settings = wanted.model_dump(mode="json", exclude=aside)
     known = [version, notes, raw, settings, task.labels, task.native, task.scheme, task.grouping, task.seed]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()

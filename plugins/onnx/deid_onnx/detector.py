@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from deid_assets import Note, SpanSet
 from deid_assets.core.errors import ConfigError, PluginError
-from deid_onnx.families import Network, Run
+from deid_onnx.families import Network, Run, Spreading
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import Session, cores
 from deid_onnx.tagger import Tagger, read_chain
@@ -18,14 +18,15 @@ from deid_onnx.tagger import Tagger, read_chain
 VERSION = "0.1.0"
 PRECISIONS: Mapping[str, str] = {"fp32": "model.onnx", "fp16": "model.fp16.onnx", "int8": "model.int8.onnx"}
 NOTES_ON_GPU = 64
-"""Notes whose inputs are sorted by length together on a card."""
+"""Notes whose inputs are sorted by length together on a card, or where the network is spread over cores."""
 
 
 class OnnxDetector:
     """Finds what a trained tagger finds, without the library that trained it.
 
-    On a CPU the notes are run one by one, so that no result depends on the batch, dynamic int8 included. On a GPU
-    the inputs of 64 notes are sorted by length together: scores may differ in the last digits with the batch.
+    On a CPU no result depends on the batch: notes are run one by one, or, where the network can be spread over cores,
+    together but with the same arithmetic for each, dynamic int8 included. On a GPU the inputs of 64 notes are sorted
+    by length together: scores may differ in the last digits with the batch.
 
     Args:
         model: Folder that ``deid export`` wrote.
@@ -57,16 +58,21 @@ class OnnxDetector:
         folder = read_folder(Path(model), trust=trust)
         wanted = [providers] if isinstance(providers, str) else list(providers)
         file = folder.path / PRECISIONS[precision]
-        session = Session(file, providers=wanted, threads=threads or cores())
+        threads = threads or cores()
+        spreads = bool(getattr(_family(folder.path, folder.settings), "SPREADS", False))
+        session = Session(file, providers=wanted, threads=1 if spreads else threads)
+        found = network(folder.path, folder.settings, session.run)
+        if spreads:
+            found = cast(Spreading, found).spread(alone=precision == "int8", workers=1 if session.on_gpu else threads)
         self.name = name
         self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, file)}"
         self.labels = folder.categories
         self.tagger = Tagger(
             folder=folder,
-            network=network(folder.path, folder.settings, session.run),
+            network=found,
             chain=read_chain(folder),
             source=name,
-            together=NOTES_ON_GPU if session.on_gpu and precision != "int8" else 1,
+            together=NOTES_ON_GPU if spreads or (session.on_gpu and precision != "int8") else 1,
         )
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
@@ -80,14 +86,19 @@ def network(path: Path, settings: Mapping[str, Any], run: Run) -> Network:
     Raises:
         PluginError: The family is unknown, or the folder lacks what the family reads.
     """
-    family = settings.get("family")
-    module = f"deid_onnx.families.{family}"
-    if not isinstance(family, str) or not family.isidentifier() or find_spec(module) is None:
-        raise PluginError(f"{path}: family {family!r} is unknown; export the model with this version of deid-onnx")
     try:
-        found: Network = import_module(module).load(path, settings, run)
+        found: Network = _family(path, settings).load(path, settings, run)
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise PluginError(
             f"{path}: {TAGGER_FILE} or a file beside it is broken ({type(error).__name__}: {error}); export again"
         ) from error
     return found
+
+
+def _family(path: Path, settings: Mapping[str, Any]) -> Any:
+    """Return the module of a folder's family."""
+    family = settings.get("family")
+    module = f"deid_onnx.families.{family}"
+    if not isinstance(family, str) or not family.isidentifier() or find_spec(module) is None:
+        raise PluginError(f"{path}: family {family!r} is unknown; export the model with this version of deid-onnx")
+    return import_module(module)

@@ -41,7 +41,7 @@ def exported(folder: Path, **given: object) -> tuple[Path, Path]:
         note, spans = marked(f"Seen by Dr. <NAME>Ana {name}</NAME>.\nWalks on day {number}.\n", note_id=f"n{number}")
         documents.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
     trainer = deid_flair.FlairTrainer()
-    settings = {"embeddings": EMBEDDINGS, "hidden": 8, "layers": 2, "max_epochs": 6, "optimizer": "adamw",
+    settings = {"embeddings": EMBEDDINGS, "hidden": 8, "layers": 2, "max_epochs": 12, "optimizer": "adamw",
                 "learning_rate": 0.03, "threads": 1, **given}  # fmt: skip
     task = Task(
         phases=[documents],
@@ -194,3 +194,25 @@ def test_batches_hold_every_input_once_within_their_bounds(lines, most, characte
     assert sorted(number for batch in batches for number in batch) == list(range(len(lines)))
     assert all(len(batch) <= most for batch in batches)
     assert all(len(batch) == 1 or max(size[at] for at in batch) * len(batch) <= characters for batch in batches)
+
+
+def test_a_result_depends_on_no_other_note_nor_on_the_cores(folders) -> None:
+    texts = [*CONTRACT_TEXTS, *(f"Seen by Dr. Ana Berg.\nWalks on day {day}.\n" * day for day in range(1, 9))]
+    notes = [Note(f"n{number}", text) for number, text in enumerate(texts)]
+
+    for precision in ("fp32", "int8"):
+        one, two = (OnnxDetector(model=folders[1], precision=precision, threads=count) for count in (1, 2))
+        together = list(one.detect(notes))
+
+        assert together == [next(iter(one.detect([note]))) for note in notes]
+        assert together == list(two.detect(list(reversed(notes))))[::-1]
+
+
+def test_a_score_is_the_same_to_the_last_bit_in_any_batch(folders) -> None:
+    tagger = OnnxDetector(model=folders[1], threads=1).tagger
+    inputs = [
+        part for text in ["Ana Lee. " * size for size in range(1, 40, 3)] for part in tagger.inputs(Note("n", text))
+    ]
+
+    for part, rows in zip(inputs, tagger.network.emissions(inputs), strict=True):
+        assert np.array_equal(rows, tagger.network.emissions([part])[0])

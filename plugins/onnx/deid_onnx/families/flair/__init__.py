@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from deid_onnx.families.flair.characters import Characters, CharacterStates, Let
 from deid_onnx.families.flair.words import Exact, Pieces, Table
 
 __all__ = [
+    "SPREADS",
     "UNKNOWN",
     "VOCABULARY",
     "CharacterStates",
@@ -44,6 +46,8 @@ __all__ = [
 
 VOCABULARY = "vocabulary"
 UNKNOWN = "<unk>"
+SPREADS = True
+"""Its networks can be spread over cores; an LSTM's steps cannot, they wait for one another."""
 _INPUTS, _CHARACTERS = 32, 16_000  # in a batch, padding counted
 
 
@@ -126,11 +130,24 @@ class Lines:
         score: Gives (inputs, tokens, tags) for a batch.
         longest: Tokens in one window; a longer input is read in windows, of which each gives its own part.
         overlap: Tokens that neighbours share.
+        most: Windows in a batch.
+        workers: Batches that are scored at once.
     """
 
     score: Callable[[Sequence[Line]], NDArray[Any]]
     longest: int
     overlap: int
+    most: int = _INPUTS
+    workers: int = 1
+
+    def spread(self, *, alone: bool, workers: int) -> Lines:
+        """Return the same network, which scores each input by itself, or several batches at once.
+
+        Args:
+            alone: The runtime's arithmetic depends on what is in a batch.
+            workers: Threads of one core each.
+        """
+        return replace(self, most=1 if alone else self.most, workers=workers)
 
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
         """Return (tokens, tags), float32, for each input in order."""
@@ -141,13 +158,20 @@ class Lines:
             for window in windows(len(line), size=self.longest, overlap=self.overlap)
         ]
         texts = [lines[number][window.start : window.end] for number, window in pieces]
+        batches = buckets(texts, most=self.most, characters=_CHARACTERS)
         found: dict[int, NDArray[Any]] = {}
-        for batch in buckets(texts, most=_INPUTS, characters=_CHARACTERS):
-            found |= dict(zip(batch, self.score([texts[at] for at in batch]), strict=True))
+        for batch, rows in zip(batches, self._scored([[texts[at] for at in batch] for batch in batches]), strict=True):
+            found |= dict(zip(batch, rows, strict=True))
         whole: list[list[NDArray[Any]]] = [[] for _ in lines]
         for at, (number, window) in enumerate(pieces):
             whole[number].append(found[at][window.own_start - window.start : window.own_end - window.start])
         return [np.concatenate(parts).astype(np.float32) for parts in whole]
+
+    def _scored(self, batches: Sequence[Sequence[Line]]) -> list[NDArray[Any]]:
+        if self.workers == 1 or len(batches) < 2:
+            return [self.score(batch) for batch in batches]
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(self.score, batches))
 
 
 def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Lines:
