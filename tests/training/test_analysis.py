@@ -155,3 +155,17 @@ def test_faults_are_told_before_anything_is_read(trained, notes, tmp_path):
     (folder / "tagger.json").write_text("{}")
     with pytest.raises(InputError, match=r"tagger\.json: altered"):
         analyse([folder], corpus)
+
+
+def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, as_network):
+    from deid_assets.defs.training import show_analysis
+
+    recipe = Recipe.model_validate({"name": "mine", "plugin": "xwords"})
+    materials = Materials(corpora=[notes("Lee", "Ray", corpus="train")], dev=dev(notes))
+    found = show_analysis(recipe, materials, trained("mine", "Lee", "Ray"))
+
+    assert list(found) == ["errors_on_development_notes", "neighbours_with_the_same_label", "vectors"]
+    assert found["vectors"].md_str.startswith("![Vectors of mine](data:image/png;base64,")
+    assert "| NAME | 2 | 1 | 0 | 0 | 0 | 1 | 0 |" in found["errors_on_development_notes"].md_str
+    told = "".join(value.md_str for name, value in found.items() if name != "vectors")
+    assert not [word for word in ("Lee", "Qwertz", "Seen") if word in told]
