@@ -31,6 +31,7 @@ from deid_resources.corpus import Corpus
 
 if TYPE_CHECKING:
     from deid_assets.evaluation.bench import Run
+    from deid_assets.evaluation.report import AnnotatedNotes
 
 BAKEOFF = "bakeoff"
 SAMPLE_NOTES = 200
@@ -48,24 +49,17 @@ BAKEOFF_CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Annotated:
+class _Answered:
     """Notes with gold of several batches. Ids are unique in a batch only, so each is ``batch/id`` here."""
 
-    notes: Mapping[str, Note]
-    gold: Mapping[str, SpanSet]
+    annotated: "AnnotatedNotes"
     outcomes: Mapping[str, Mapping[str, SpanSet | Failed]]
     sources: Sequence[Receipt]
 
-    @property
-    def lengths(self) -> dict[str, int]:
-        return {note_id: len(note.text) for note_id, note in self.notes.items()}
 
-    @property
-    def patients(self) -> dict[str, str]:
-        return {note_id: note.patient_id for note_id, note in self.notes.items() if note.patient_id is not None}
+def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _Answered:
+    from deid_assets.evaluation.report import AnnotatedNotes  # noqa: PLC0415 - loads numpy
 
-
-def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _Annotated:
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
@@ -84,7 +78,7 @@ def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _
                     outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
     assets = (RAW_NOTES, GOLD, *(f"spans/{name}" for name in detectors))
     sources = [corpus.files.receipt(asset, batch) for batch in batches for asset in assets]
-    return _Annotated(notes, gold, outcomes, sources)
+    return _Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
 def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
@@ -94,13 +88,14 @@ def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Dra
     """
     done, with_gold = scored_batches(corpus, f"spans/{detector}"), gold_batches(corpus)
     found = _read(corpus, done, [detector])
-    spans = {name: _answer(found.gold[name], found.outcomes[detector].get(name)) for name in found.gold}
+    gold = found.annotated.gold
+    spans = {name: _answer(gold[name], found.outcomes[detector].get(name)) for name in gold}
     total = evaluate_corpus(
-        ((found.gold[name], spans[name]) for name in found.gold),
+        ((gold[name], spans[name]) for name in gold),
         profile=profile(corpus.settings.profile),
-        lengths=found.lengths,
+        lengths=found.annotated.lengths,
     )
-    pages = _report(corpus, detector, found, spans) if total.labels and any(map(len, found.gold.values())) else {}
+    pages = _report(corpus, detector, found, spans) if total.labels and any(map(len, gold.values())) else {}
     return Draft(
         tables={"scores": scores_to_table({detector: total})},
         sources=found.sources,
@@ -113,7 +108,7 @@ def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Dra
                 description="Batches without this detector's spans are not in its report.",
             )
         ],
-        counts={"batches": len(done), "annotated_notes": len(found.gold), "pages": len(pages)},
+        counts={"batches": len(done), "annotated_notes": len(gold), "pages": len(pages)},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
             **{path.suffix[1:]: dg.MetadataValue.path(str(path)) for path in pages},
@@ -126,17 +121,16 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
     return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def _report(corpus: Corpus, detector: str, found: _Annotated, spans: Mapping[str, SpanSet]) -> dict[Path, str]:
+def _report(corpus: Corpus, detector: str, found: _Answered, spans: Mapping[str, SpanSet]) -> dict[Path, str]:
     from deid_assets.evaluation.report import Corpus as Annotations  # noqa: PLC0415 - loads numpy
     from deid_assets.evaluation.report import ReportOptions, System, build_report  # noqa: PLC0415
     from deid_assets.reports import report_html  # noqa: PLC0415
 
-    annotations = Annotations(
-        notes=found.notes, gold=found.gold, profile=profile(corpus.settings.profile), overlaps_allowed=True
-    )
+    notes, gold = found.annotated.notes, found.annotated.gold
+    annotations = Annotations(notes=notes, gold=gold, profile=profile(corpus.settings.profile), overlaps_allowed=True)
     options = ReportOptions(
         title=f"{detector} against gold",
-        facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(found.gold):,} annotated notes"},
+        facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(gold):,} annotated notes"},
         inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
         commands=[f"dagster asset materialize --select evaluation_report/{detector}"],
     )
@@ -160,14 +154,14 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
     found = _read(corpus, batches, present)
-    sample = sorted(found.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
+    sample = sorted(found.annotated.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
     runs = _timed(corpus, present, sample)
     result = bakeoff.judge(
         runs,
         profile=profile(corpus.settings.profile),
-        lengths=found.lengths,
-        gold=Gold(found.gold, found.lengths, None, found.patients),
-        gold_in_words=f"{len(found.gold):,} annotated notes, {len(sample):,} of them timed",
+        lengths=found.annotated.lengths,
+        gold=Gold(found.annotated.gold, found.annotated.lengths, None, found.annotated.patients),
+        gold_in_words=f"{len(found.annotated.gold):,} annotated notes, {len(sample):,} of them timed",
         outcomes=found.outcomes,
     )
     page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
@@ -180,7 +174,7 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
             _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
             _warning("all_ran", sum(bool(run.fault) for run in runs), "The page says why one did not run."),
         ],
-        counts={"detectors": len(present), "annotated_notes": len(found.gold), "timed_notes": len(sample)},
+        counts={"detectors": len(present), "annotated_notes": len(found.annotated.gold), "timed_notes": len(sample)},
         metadata={**_shown(result, evaluations), "html": dg.MetadataValue.path(str(next(iter(pages))))},
         publish=lambda _: _write(pages),
     )

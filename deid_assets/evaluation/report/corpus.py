@@ -27,12 +27,35 @@ CONTEXT_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """Annotated notes, under a profile.
+class AnnotatedNotes:
+    """Notes with what there is to find in them.
 
     Args:
         notes: Note id to note, of all that are annotated.
         gold: Note id to what there is to find, of the same notes.
+    """
+
+    notes: Mapping[str, Note] = field(repr=False)
+    gold: Mapping[str, SpanSet]
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Code points of every note."""
+        return {note_id: len(note.text) for note_id, note in self.notes.items()}
+
+    @property
+    def patients(self) -> dict[str, str]:
+        """Patient of every note of which one is known."""
+        return {note_id: note.patient_id for note_id, note in self.notes.items() if note.patient_id is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus(AnnotatedNotes):
+    """Annotated notes, under a profile.
+
+    Args:
+        notes: As in ``AnnotatedNotes``.
+        gold: As there.
         profile: Labels to count under.
         scope: Categories that the gold annotates, or ``None`` for all.
         overlaps_allowed: Leave out what needs gold without overlaps in place of refusing it.
@@ -42,8 +65,6 @@ class Corpus:
         OverlapError: Gold spans overlap and may not.
     """
 
-    notes: Mapping[str, Note] = field(repr=False)
-    gold: Mapping[str, SpanSet]
     profile: Profile
     scope: frozenset[Phi] | None = None
     overlaps_allowed: bool = False
@@ -61,16 +82,6 @@ class Corpus:
         object.__setattr__(self, "has_overlaps", overlap is not None)
         if overlap and not self.overlaps_allowed:
             raise OverlapError(overlap)
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        """Code points of every note."""
-        return {note_id: len(note.text) for note_id, note in self.notes.items()}
-
-    @property
-    def patients(self) -> dict[str, str]:
-        """Patient of every note of which one is known."""
-        return {note_id: note.patient_id for note_id, note in self.notes.items() if note.patient_id is not None}
 
     def pairs(self, spans: Mapping[str, SpanSet]) -> list[Pair]:
         """Return gold and predictions of every note, without categories that the profile does not count.
