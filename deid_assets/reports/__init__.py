@@ -1,6 +1,5 @@
 """Reports for people: HTML pages, plots and tables made of counts, labels and digests, never of note text."""
 
-from deid_assets.reports.evaluation import evaluation_html
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
 from deid_assets.reports.report import report_html
@@ -14,7 +13,6 @@ __all__ = [
     "Quarantined",
     "ReleaseSummary",
     "comparison_md",
-    "evaluation_html",
     "labels_md",
     "labels_png",
     "leaderboard_md",

@@ -103,7 +103,25 @@ def test_scores_come_with_their_interval(passing, weak, page_of):
     assert "Gold: 10 notes, annotated twice." in page.text
     # 10 of 30 spans hidden: Wilson's limits are 0.192 and 0.512.
     assert page.tiles["Identifiers the line-up found"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
-    assert page.table("Merged spans by label")[1][:3] == ["LOCATION", "10", "0.000 [0.000, 0.278]"]
+    # Per note of 22 characters, 3 are predicted outside gold.
+    assert page.tiles["Characters hidden needlessly"] == ["30", "1,363.6 per 10,000 characters"]
+    assert page.tiles["Strict F1"] == ["0.000", "precision 0.000 recall 0.000"]
+    assert page.table("Merged spans by label") == [
+        ["DATE", "10", "0.000 [0.000, 0.278]", "", *["0.000"] * 3, *["1.000"] * 3, "0.800"],
+        ["LOCATION", "10", "0.000 [0.000, 0.278]", "", "n/a", "0.000", "0.000", "n/a", "0.000", "0.000", "0.000"],
+        ["NAME", "10", "1.000 [0.722, 1.000]", "", *["0.000"] * 3, *["1.000"] * 3, "1.000"],
+        ["ID", "0", "n/a", "", "0.000", "n/a", "0.000", "0.000", "n/a", "0.000", "n/a"],
+        ["All (micro)", "30", "0.333 [0.192, 0.512]", "", *["0.000"] * 3, *["0.667"] * 3, "0.583"],
+        ["Mean (macro)", "", "", "", "0.000", "0.000", "0.000", "0.667", "0.667", "0.500", ""],
+    ]
+
+
+def test_what_is_out_of_scope_is_told_apart(passing, weak, page_of):
+    evaluation = replace(weak, out_of_scope={"PROFESSION": 1_204, "SEX": 3})
+
+    page = page_of(release_html(ReleaseSummary(**passing, evaluation=evaluation)))
+
+    assert "does not annotate them: PROFESSION 1,204, SEX 3." in page.text
 
 
 def test_the_date_is_written_in_utc(passing, page_of):
