@@ -41,11 +41,24 @@ class Question(NamedTuple):
     word: str
 
 
-class _Pool(NamedTuple):
-    """Candidates of a blank: words, and their vectors of length one, (words, hidden)."""
+_Blank = tuple[str, tuple[str | None, ...], int]
+"""Opening, parts and place of a question: all but the word."""
 
+
+class _Pool(NamedTuple):
+    """Candidates of a blank, the most probable first.
+
+    Args:
+        ids: Their sub-tokens.
+        words: As written.
+        vectors: Of length one: (words, hidden).
+        is_whole: Place to whether the model expects another word after it, where that was asked.
+    """
+
+    ids: tuple[int, ...]
     words: tuple[str, ...]
     vectors: NDArray[np.float64]
+    is_whole: dict[int, bool]
 
 
 class MaskedModel:
@@ -66,7 +79,8 @@ class MaskedModel:
         marked = any(piece.startswith("##") for piece in pieces)
         self._inner = [number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)]
         self._words: dict[int, str | None] = {}
-        self._pools: dict[tuple[str, tuple[str | None, ...], int, str], _Pool] = {}
+        self._frames: dict[_Blank, tuple[list[int], list[int]]] = {}
+        self._pools: dict[tuple[_Blank, str], _Pool] = {}
         self._answers: dict[tuple[Question, int], tuple[str, ...]] = {}
 
     def answer(self, questions: Iterable[Question], *, top_k: int) -> list[tuple[str, ...]]:
@@ -82,8 +96,7 @@ class MaskedModel:
             self._answers.clear()
         vectors = self._vectors([(question, self._pieces(question.word)) for question in new])
         for question, vector in zip(new, vectors, strict=True):
-            found = _nearest(question.word, vector, self._pool(question), top_k)
-            self._answers[question, top_k] = known[question] = found
+            self._answers[question, top_k] = known[question] = self._nearest(question, vector, top_k)
         return [known[question] or () for question in asked]
 
     def _pieces(self, text: str) -> list[int]:
@@ -92,34 +105,58 @@ class MaskedModel:
 
     def _sequence(self, question: Question, pieces: Sequence[int]) -> tuple[list[int], range]:
         """Return the sentence with the pieces in the blank that is asked for, and where they stand."""
-        ids = [] if self._before is None else [self._before]
-        ids += self._pieces(question.opening) if question.opening else []
-        found = range(0)
-        for place, part in enumerate(question.parts):
-            if place == question.place:
-                found = range(len(ids), len(ids) + len(pieces))
-                ids += pieces
-            else:
-                ids += [self._tokenizer.mask_token_id] if part is None else self._pieces(part)
-        ids += self._tokenizer(".", add_special_tokens=False)["input_ids"]
-        return ids + ([] if self._after is None else [self._after]), found
+        blank = question[:3]
+        if blank not in self._frames:
+            if len(self._frames) >= _KEPT:
+                self._frames.clear()
+            self._frames[blank] = self._frame(question)
+        before, after = self._frames[blank]
+        return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
+
+    def _frame(self, question: Question) -> tuple[list[int], list[int]]:
+        """Return what stands before the blank that is asked for, and after it."""
+        parts = [[self._tokenizer.mask_token_id] if part is None else self._pieces(part) for part in question.parts]
+        before = [] if self._before is None else [self._before]
+        before += self._pieces(question.opening) if question.opening else []
+        after: list[int] = [piece for part in parts[question.place + 1 :] for piece in part]
+        after += self._tokenizer(".", add_special_tokens=False)["input_ids"]
+        after += [] if self._after is None else [self._after]
+        return before + [piece for part in parts[: question.place] for piece in part], after
+
+    def _nearest(self, question: Question, vector: NDArray[np.float64], top_k: int) -> tuple[str, ...]:
+        """Return the words of the pool that are most like the original and do not give it away by their letters."""
+        pool, original = self._pool(question), fold(question.word)
+        if not pool.words:
+            return ()
+        order = np.argsort(-(pool.vectors @ vector), kind="stable").tolist()
+        places = [place for place in order if not _tells(fold(pool.words[place]), original)]
+        found: dict[str, str] = {}  # folded: a word in two cases counts once
+        for first in range(0, len(places), top_k):
+            some = places[first : first + top_k]
+            self._ask_whole(question, pool, [place for place in some if place not in pool.is_whole])
+            for place in some:
+                if pool.is_whole[place] and len(found) < top_k:
+                    found.setdefault(fold(pool.words[place]), pool.words[place])
+            if len(found) == top_k:
+                break
+        return tuple(sorted(found.values()))
 
     def _pool(self, question: Question) -> _Pool:
         """Return the candidates of a blank. They depend on the blank and on the case and script of what it hides."""
         kind = f"{question.word[0].isupper() if self._is_cased else None}{_script(question.word)}"
-        blank = (question.opening, question.parts, question.place, kind)
+        blank = (question[:3], kind)
         if blank not in self._pools:
-            ids = self._whole(question, self._probable(question))
+            ids = tuple(self._probable(question))
             vectors = self._vectors([(question, [number]) for number in ids])
             words = tuple(self._word(number) or "" for number in ids)
             if len(self._pools) >= _KEPT // POOL:
                 self._pools.clear()
-            self._pools[blank] = _Pool(words, vectors)
+            self._pools[blank] = _Pool(ids, words, vectors, {})
         return self._pools[blank]
 
     def _probable(self, question: Question) -> list[int]:
         ids, places = self._sequence(question, [self._tokenizer.mask_token_id])
-        scores = self._run([ids]).logits[0, places[0]].numpy()
+        scores = self._run(self._model, [ids]).logits[0, places[0]].numpy()
         found: list[int] = []
         for number in np.argsort(-scores, kind="stable"):
             word = self._word(int(number))
@@ -129,16 +166,15 @@ class MaskedModel:
                     break
         return found
 
-    def _whole(self, question: Question, ids: Sequence[int]) -> list[int]:
-        """Return those after which the model expects another word: a vocabulary has beginnings of words too."""
-        found: list[int] = []
-        for first in range(0, len(ids), _BATCH):
-            some = ids[first : first + _BATCH]
-            rows = [self._sequence(question, [number, self._tokenizer.mask_token_id]) for number in some]
-            scores = self._run([row for row, _ in rows]).logits
-            odds = [scores[row, places[1]].softmax(-1)[self._inner].sum() for row, (_, places) in enumerate(rows)]
-            found += [number for number, odd in zip(some, odds, strict=True) if odd <= _GOES_ON]
-        return found
+    def _ask_whole(self, question: Question, pool: _Pool, places: Sequence[int]) -> None:
+        """Note after which words the model expects another one: a vocabulary has beginnings of words too."""
+        for first in range(0, len(places), _BATCH):
+            some = places[first : first + _BATCH]
+            rows = [self._sequence(question, [pool.ids[place], self._tokenizer.mask_token_id]) for place in some]
+            scores = self._run(self._model, [row for row, _ in rows]).logits
+            for row, place in enumerate(some):
+                odds = scores[row, rows[row][1][1]].softmax(-1)[self._inner].sum()
+                pool.is_whole[place] = bool(odds <= _GOES_ON)
 
     def _fits(self, word: str, original: str) -> bool:
         is_case = not self._is_cased or (word[0].isupper() is original[0].isupper() and word[1:].islower())
@@ -157,14 +193,15 @@ class MaskedModel:
         found: list[NDArray[np.float64]] = []
         for first in range(0, len(asked), _BATCH):
             rows = [self._sequence(question, pieces) for question, pieces in asked[first : first + _BATCH]]
-            states = self._run([ids for ids, _ in rows]).hidden_states[-1].numpy()
+            states = self._run(self._model.base_model, [ids for ids, _ in rows])[0].numpy()
             means = (
                 state[places.start : places.stop].mean(axis=0) for state, (_, places) in zip(states, rows, strict=True)
             )
             found += [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
         return np.array(found)
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Any:
+    def _run(self, network: Any, rows: Sequence[Sequence[int]]) -> Any:
+        """Run the model, or the encoder under its head alone, which is a good part of a small model's time."""
         import torch  # noqa: PLC0415 - takes a second to load
 
         size = max(map(len, rows))
@@ -172,7 +209,7 @@ class MaskedModel:
         ids = torch.tensor([[*row, *[pad] * (size - len(row))] for row in rows])
         seen = torch.tensor([[1] * len(row) + [0] * (size - len(row)) for row in rows])
         with torch.inference_mode():
-            return self._model(input_ids=ids, attention_mask=seen, output_hidden_states=True)
+            return network(input_ids=ids, attention_mask=seen)
 
 
 def _first(*numbers: int | None) -> int | None:
@@ -186,21 +223,6 @@ def _is_inner(piece: str, *, marked: bool) -> bool:
 
 def _script(word: str) -> str:
     return unicodedata.name(word[0], "").split(" ")[0]
-
-
-def _nearest(word: str, vector: NDArray[np.float64], pool: _Pool, top_k: int) -> tuple[str, ...]:
-    """Return the words of the pool that are most like the original and do not give it away by their letters."""
-    if not pool.words:
-        return ()
-    order = np.argsort(-(pool.vectors @ vector), kind="stable")
-    found: dict[str, str] = {}  # folded: a word in two cases counts once
-    for place in order:
-        candidate = pool.words[place]
-        if not _tells(fold(candidate), fold(word)):
-            found.setdefault(fold(candidate), candidate)
-        if len(found) == top_k:
-            break
-    return tuple(sorted(found.values()))
 
 
 def _tells(candidate: str, original: str) -> bool:
