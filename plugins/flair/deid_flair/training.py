@@ -27,7 +27,7 @@ from deid_flair.settings import Settings
 from deid_flair.store import read_tensors, write_tensors
 from deid_onnx.families.flair import Line, buckets
 
-_POOL = 32  # batches that are sorted by length together
+_POOL = 32  # batches at most that are sorted by length together
 Optimizer = torch.optim.SGD | torch.optim.AdamW
 
 
@@ -237,13 +237,15 @@ def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
     """Return an epoch's batches as numbers of inputs, in an order that Python's seed decides.
 
     Batches are cut from pools of inputs sorted by length, longest first: an LSTM's step is one product of matrices,
-    and costs nearly the same for one input as for sixteen.
+    and costs nearly the same for one input as for sixteen. A pool is an eighth of the inputs at most, so that few
+    inputs are mixed well, too.
     """
     order = list(range(len(lines)))
     random.shuffle(order)
+    pooled = size * max(1, min(_POOL, len(order) // size // 8))
     batches = []
-    for at in range(0, len(order), size * _POOL):
-        pool = sorted(order[at : at + size * _POOL], key=lambda number: -len(lines[number]))
+    for at in range(0, len(order), pooled):
+        pool = sorted(order[at : at + pooled], key=lambda number: -len(lines[number]))
         batches += [pool[start : start + size] for start in range(0, len(pool), size)]
     random.shuffle(batches)
     return batches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ def test_an_epoch_holds_every_input_once_and_each_batch_its_longest_first(sizes,
 
     assert sorted(number for batch in batches for number in batch) == list(range(len(lines)))
     assert all(len(batch) <= size for batch in batches)
-    assert all(sizes[left] >= sizes[right] for batch in batches for left, right in zip(batch, batch[1:], strict=False))
+    assert all(sizes[left] >= sizes[right] for batch in batches for left, right in pairwise(batch))
 
 
 def test_batches_are_of_like_length_and_in_no_order_of_length() -> None:
