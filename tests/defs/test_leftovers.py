@@ -1,0 +1,165 @@
+"""The line-up on redacted text: in a draw that nobody can foresee, in every note where the draw is not clean."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid_assets.config import Gates
+from deid_assets.core.detector import Failed
+from deid_assets.core.keys import Key
+from deid_assets.core.phi import Phi
+from deid_assets.defs.leftovers import Search, draw, judge_search, search
+from deid_assets.defs.parts import EDITS, NOTES
+from deid_assets.policies import load_policy
+
+KEY = Key(b"0123456789abcdef")
+STAGE = "redacted_notes/tag"
+CLEAN, LEFT = "Seen in the clinic.", "Seen by Zedmarlow in the clinic."
+IDS = [f"note-{n}" for n in range(40)]
+
+
+def texts(bad=(), *, bad_text=LEFT):
+    rows = [
+        {
+            "note_id": note_id,
+            "patient_id": None,
+            "lang": "en",
+            "text": bad_text if note_id in bad else CLEAN,
+            "n_edits": 0,
+        }
+        for note_id in IDS
+    ]
+    return pa.Table.from_pylist(rows, NOTES), EDITS.empty_table()
+
+
+@pytest.fixture
+def search_in(installation):
+    """A function that searches redacted notes with some settings of the gates."""
+
+    def run(redacted, *, sample=20, limit=0.2, detector=""):
+        gates = f"[gates]\nresidual_sample = {sample}\nresidual = {limit}\n"
+        installation.configure(installation.default_settings.replace("[gates]\n", gates) + detector)
+        corpus = installation.corpus()
+        found = search(redacted, corpus, policy=load_policy("tag"), stage=STAGE)
+        return found, corpus
+
+    return run
+
+
+def drawn_by(corpus, size):
+    return draw(IDS, corpus.key, size=size)
+
+
+def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
+    found, corpus = search_in(texts())
+
+    assert found.hits.keys() == drawn_by(corpus, 20)
+    verdict = judge_search(found, IDS, corpus.settings.gates)
+    assert verdict.passed
+    assert dict(verdict.counts) | {"upper_bound": 0, "limit": 0} == {
+        "notes": 40, "hits": 0, "failed": 0, "notes_searched": 20, "notes_withheld": 0, "notes_drawn": 20,
+        "drawn_with_hits": 0, "upper_bound": 0, "limit": 0,
+    }  # fmt: skip
+    assert "20 of 40 notes: 0 of 20 drawn by key had hits, with 95 % confidence at most 13.91%" in verdict.description
+
+
+def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(search_in, installation):
+    installation.configure(installation.default_settings)
+    bad = {*sorted(drawn_by(installation.corpus(), 20))[:5], IDS[0], IDS[39]}
+
+    found, corpus = search_in(texts(bad))
+
+    assert found.hits.keys() == set(IDS)
+    assert found.withheld(STAGE) == {note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad}
+    done = [note_id for note_id in IDS if note_id not in bad]
+    verdict = judge_search(found, done, corpus.settings.gates)
+    assert verdict.passed
+    assert verdict.counts["notes_withheld"] == len(bad)
+    assert "all 40 notes" in verdict.description
+
+
+def test_a_few_hits_in_the_draw_withhold_their_notes_and_leave_the_rest_unsearched(search_in, installation):
+    installation.configure(installation.default_settings)
+    (bad, *_) = sorted(drawn_by(installation.corpus(), 20))
+
+    found, _ = search_in(texts({bad}), limit=0.3)
+
+    assert len(found.hits) == 20
+    assert found.withheld(STAGE).keys() == {bad}
+
+
+def test_a_draw_too_small_to_show_the_limit_searches_all(search_in):
+    assert search_in(texts(), sample=20, limit=0.1)[0].hits.keys() == set(IDS)
+
+
+@pytest.mark.parametrize("sample", [0, 40, 1_000])
+def test_no_draw_and_a_draw_of_all_search_all(search_in, sample):
+    found, corpus = search_in(texts({IDS[7]}), sample=sample)
+
+    assert found.hits.keys() == set(IDS)
+    verdict = judge_search(found, [note_id for note_id in IDS if note_id != IDS[7]], corpus.settings.gates)
+    assert verdict.passed
+    assert "upper_bound" not in verdict.counts
+
+
+def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_the_rest(search_in, installation):
+    installation.configure(installation.default_settings)
+    (bad, *_) = sorted(drawn_by(installation.corpus(), 20))
+
+    found, _ = search_in(texts({bad}, bad_text="trip"), limit=0.15, detector='[detectors.stencil]\nraise_on = "trip"\n')
+
+    assert found.withheld(STAGE) == {bad: Failed(bad, STAGE, "LookupError")}
+    assert found.drawn_hits == 1
+    assert found.hits.keys() == set(IDS)
+
+
+def test_a_batch_without_notes_has_nothing_to_search(search_in):
+    notes, edits = texts()
+    found, corpus = search_in((notes.slice(0, 0), edits))
+
+    assert judge_search(found, [], corpus.settings.gates).passed
+
+
+@pytest.mark.parametrize(
+    ("found", "done", "passes"),
+    [
+        (Search({"a": 0, "b": 0}, drawn=2, drawn_hits=0, notes=2), ["a", "b"], True),
+        (Search({"a": 1, "b": 0}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
+        (Search({"a": 1, "b": 0}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (Search({"a": Failed("a", STAGE, "E"), "b": 0}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (Search({"a": 0}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
+        (Search({}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
+    ],
+)
+def test_a_note_with_a_hit_or_too_few_searched_notes_fail_the_check(found, done, passes):
+    assert judge_search(found, done, Gates()).passed is passes
+
+
+# The draw
+
+
+@given(st.sets(st.text(min_size=1, max_size=5), max_size=30), st.integers(0, 40), st.randoms())
+def test_a_draw_follows_from_the_key_and_the_ids_alone(ids, size, rng):
+    shuffled = sorted(ids)
+    rng.shuffle(shuffled)
+
+    chosen = draw(ids, KEY, size=size)
+
+    assert chosen == draw(shuffled, KEY, size=size)
+    assert len(chosen) == min(size, len(ids))
+    assert chosen <= draw(ids, KEY, size=size + 1) <= ids
+
+
+def test_another_key_draws_others():
+    assert draw(IDS, KEY, size=10) != draw(IDS, Key(b"another secret key"), size=10)
+
+
+def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
+    policy = tmp_path / "mine.toml"
+    policy.write_text("name = 'mine'\nkeep = ['NAME']\n")
+    installation.configure(installation.default_settings)
+    kept = load_policy(str(policy))
+
+    assert Phi.NAME in kept.keep
+    assert set(search(texts(set(IDS)), installation.corpus(), policy=kept, stage=STAGE).hits.values()) == {0}
