@@ -158,7 +158,9 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     ] = False,
     words: Arg[_Paths, typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too.")] = None,
     learnt: Arg[_Paths, typer.Option("--train", metavar="NOTES", help="Training notes, to count words in.")] = None,
-    tokens: Arg[int, typer.Option(metavar="N", min=4, help="Words whose vectors are compared, at most.")] = 2_000,
+    tokens: Arg[
+        int, typer.Option(metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most.")
+    ] = 2_000,
     seed: Arg[int, typer.Option(metavar="N", min=0, help="Of the draw of words and of intervals.")] = 0,
     as_json: JsonOption = False,
 ) -> int:

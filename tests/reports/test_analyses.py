@@ -120,7 +120,7 @@ def text_of(html):
 def test_the_page_says_what_the_document_holds(document):
     page = text_of(analysis_html(document))
 
-    assert "14 spans are wrong under the strict scheme; most of them, 12 , at NAME" in page
+    assert "14 spans are wrong under the strict scheme; the most, 12 , at NAME" in page
     assert "40 % have its label in the embeddings and 90 % in the encoder" in page
     assert "encoder: lstm → linear" in page
     assert "-0.200 [-0.300, -0.100]" in page

@@ -166,6 +166,10 @@
     grid.className = data.layers.length > 1 ? "spaces" : "spaces one";
     data.rows.forEach((languages) => data.layers.forEach((layer) => grid.append(panel(layer, languages))));
     view.append(grid);
+    const hint = document.createElement("p");
+    hint.className = "note";
+    hint.textContent = "Drag, or press arrow keys, to turn all views together; a key hides its label.";
+    view.append(hint);
     view.hidden = false;
     document.getElementById("picture").classList.add("paper");
     later();
