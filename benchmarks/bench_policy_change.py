@@ -3,9 +3,11 @@
 Synthetic notes of 2 KB are stored with the spans that the line-up finds in them, second look included, as
 ``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
 ``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected anew;
-the check for residual hits runs the line-up over a draw of the redacted notes, as it does in every run.
+the check for residual hits runs the line-up over a draw of the redacted notes, and over the rest of a batch where the
+draw does not show that few have hits.
 
-python benchmarks/bench_policy_change.py [--notes 100000] [--batch 5000] [--workers 2] [--profile FILE]
+python benchmarks/bench_policy_change.py [--notes 100000] [--batch 5000] [--workers 2]
+    [--policy surrogates|tags] [--residual 0.01] [--profile FILE]
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from __future__ import annotations
 import argparse
 import cProfile
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from bench_graph import watch
+from bench_graph import _pss_mb, _tree, watch
 from conditions import conditions
 
 SETTINGS = """\
@@ -31,14 +33,25 @@ policies = ["tag", "{policy}"]
 release_policy = "tag"
 languages = ["en"]
 workers = {workers}
+[gates]
+residual = {residual}
 """
-POLICY = """\
+POLICIES = {
+    "surrogates": """\
 name = "changed"
 default = "surrogate"
 [actions]
 AGE = "age_90"
-DATE = {{ action = "shift", max_days = {days} }}
-"""
+DATE = { action = "shift", max_days = 364 }
+""",
+    "tags": """\
+name = "changed"
+default = "tag"
+[actions]
+AGE = "age_90"
+DATE = "generalize"
+""",
+}
 DISTINCT = 2000
 """Notes that the generator makes; the corpus is these under other ids."""
 
@@ -48,28 +61,38 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=5_000, help="notes in a batch")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--policy", choices=POLICIES, default="surrogates")
+    parser.add_argument("--residual", type=float, default=0.01, help="gates.residual")
     parser.add_argument("--profile", type=Path, help="file for a profile of the main process")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--store", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.home is not None:
+    if options.store:
+        store(options.notes, options.batch)
+    elif options.home is not None:
         change_policy(options)
-        return
-    print(conditions("1"))
+    else:
+        print(conditions("1"))
+        raise SystemExit(measure(options))
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Store the corpus in one process, change its policy in another, and return the latter's exit status."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        environment = lay_out(home, options.workers)
+        environment = {**os.environ, **lay_out(Path(folder), options)}
         program = [sys.executable, __file__, *sys.argv[1:], "--home", folder]
-        process = subprocess.Popen(program, env={**os.environ, **environment})
+        subprocess.run([*program, "--store"], env=environment, check=True)
+        process = subprocess.Popen(program, env=environment)
         peak = watch(process)
-    print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once; storing included")
-    raise SystemExit(process.returncode)
+    print(f"peak memory         {peak:6,.0f} MB, all processes together, shared pages counted once")
+    return process.returncode
 
 
-def lay_out(home: Path, workers: int) -> dict[str, str]:
+def lay_out(home: Path, options: argparse.Namespace) -> dict[str, str]:
     """Write settings and policy, and return the environment that names them."""
     policy, settings = home / "changed.toml", home / "deid.toml"
-    policy.write_text(POLICY.format(days=364), "utf-8")
-    settings.write_text(SETTINGS.format(policy=policy, workers=workers), "utf-8")
+    policy.write_text(POLICIES[options.policy], "utf-8")
+    settings.write_text(SETTINGS.format(policy=policy, workers=options.workers, residual=options.residual), "utf-8")
     return {
         "DEID_CONFIG": str(settings),
         "DEID_HOME": str(home / "home"),
@@ -80,47 +103,55 @@ def lay_out(home: Path, workers: int) -> dict[str, str]:
 
 
 def change_policy(options: argparse.Namespace) -> None:
-    """Store notes and spans, then make the redacted notes of the changed policy."""
+    """Make the redacted notes of the changed policy, batch by batch."""
     import dagster as dg  # noqa: PLC0415 - the environment is set by now
 
+    from deid_assets.config import Settings  # noqa: PLC0415
     from deid_assets.definitions import defs  # noqa: PLC0415
     from deid_assets.defs.instance import write_instance  # noqa: PLC0415
     from deid_assets.defs.jobs import MAIN_JOB  # noqa: PLC0415
+    from deid_resources.corpus import Corpus  # noqa: PLC0415
 
-    batches = store(options.notes, options.batch)
+    batches = Corpus(Settings.load()).files.batches("raw_notes")
     home = write_instance(options.home / "dagster")
     job = defs.resolve_job_def(MAIN_JOB)
-    changed = dg.AssetKey(["redacted_notes", "changed"])
     profiler = cProfile.Profile() if options.profile else None
     with dg.DagsterInstance.from_config(str(home)) as instance:
         instance.add_dynamic_partitions("batches", batches)
         started = time.perf_counter()
-        if profiler:
-            profiler.enable()
-        for batch in batches:
-            began = time.perf_counter()
-            done = job.execute_in_process(
-                partition_key=batch,
-                asset_selection=[changed],
-                instance=instance,
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            )
-            (event,) = done.get_asset_materialization_events()
-            shown = {name: value.value for name, value in event.materialization.metadata.items()}
-            print(
-                f"{batch}  {shown['notes']:,} notes, {shown['withheld']:,} withheld, "
-                f"{time.perf_counter() - began:5.1f} s, "
-                f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB so far"
-            )
+        with profiler or nullcontext():
+            for batch in batches:
+                began = time.perf_counter()
+                done = job.execute_in_process(
+                    partition_key=batch,
+                    asset_selection=[dg.AssetKey(["redacted_notes", "changed"])],
+                    instance=instance,
+                    run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                )
+                print(f"{batch}  {told(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB")
         seconds = time.perf_counter() - started
     if profiler:
-        profiler.disable()
         profiler.dump_stats(options.profile)
     print(f"policy change       {seconds:6.1f} s, {options.notes / seconds:,.0f} notes/s over {len(batches)} batches")
 
 
-def store(count: int, size: int) -> list[str]:
-    """Store batches of notes and spans, and return their names."""
+def memory_mb() -> float:
+    """Return the proportional set size of this process and its workers."""
+    return sum(map(_pss_mb, _tree(os.getpid())))
+
+
+def told(done) -> str:  # noqa: ANN001 - a class that is imported late
+    """Return the counts of one batch."""
+    (event,) = done.get_asset_materialization_events()
+    counts = {name: value.value for name, value in event.materialization.metadata.items()}
+    (search,) = [found for found in done.get_asset_check_evaluations() if found.check_name == "no_residual_hits"]
+    searched = search.metadata["notes_searched"].value
+    hits = search.metadata["notes_withheld"].value
+    return f"{counts['notes']:,} notes, {counts['withheld']:,} withheld, {searched:,} searched, {hits:,} with hits"
+
+
+def store(count: int, size: int) -> None:
+    """Store batches of notes and spans."""
     from deid_assets.config import Settings  # noqa: PLC0415 - the environment is set by now
     from deid_assets.store import frames  # noqa: PLC0415
     from deid_assets.store.files import ReceiptDraft  # noqa: PLC0415
@@ -128,9 +159,7 @@ def store(count: int, size: int) -> list[str]:
 
     corpus = Corpus(Settings.load())
     files, made = corpus.files, detected(corpus)
-    corpus.close()
     drafted = ReceiptDraft("benchmark")
-    names = []
     for number, start in enumerate(range(0, count, size)):
         batch = f"b-{number:04}"
         places = range(start, min(start + size, count))
@@ -144,8 +173,6 @@ def store(count: int, size: int) -> list[str]:
         files.write("gold_annotations", batch, {"notes": nothing, "spans": none}, receipt=drafted)
         merged = {"spans": spans, "notes": spanned, "failed": failed}
         files.write("merged_spans", batch, merged, receipt=drafted)
-        names.append(batch)
-    return names
 
 
 def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
@@ -158,9 +185,7 @@ def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
 
     settings = corpus.settings
     notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]
-    opinions = {
-        name: by_note(corpus.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.line_up
-    }
+    opinions = {name: by_note(corpus.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.line_up}
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
     merged = merge(notes, opinions, corpus, yielding=yielding)
     return [(note, spans) for note, spans in zip(notes, merged, strict=True) if isinstance(spans, DisjointSpans)]
