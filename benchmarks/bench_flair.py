@@ -1,10 +1,11 @@
-"""Speed of the Bi-LSTM-CRF: Flair's own predict, this project's detector in PyTorch, and ONNX Runtime.
+"""Speed of the Bi-LSTM-CRF, and what each precision costs in F1: Flair's own predict, this project's detector, ONNX.
 
-python benchmarks/bench_flair.py [--model FOLDER] [--notes 100] [--threads 0] [--hidden 256]
+python benchmarks/bench_flair.py [--model FOLDER] [--notes 100] [--threads 1 2] [--passes 5] [--hidden 256]
 
 Without a model, one is trained for one epoch on synthetic notes: its tags are poor, its speed is that of any tagger
 of its widths. With DEID_CORPORA set, the notes are those of MEDDOCAN's development set. Flair's predict is given
-sentences that are made before the clock starts; the detectors start from the notes' text.
+sentences that are made before the clock starts; the detectors start from the notes' text. Every pass runs each of them
+once, so that a busy machine is busy for all; a ratio is the median of the passes' ratios.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import torch
 from conditions import conditions
 from flair.data import Sentence
 
@@ -26,14 +30,26 @@ from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
 from deid_assets.synthesis import make_corpus
 from deid_assets.training.corpora import read_corpus
+from deid_assets.training.scoring import score
 from deid_flair import FlairDetector, FlairTrainer
 from deid_flair.folders import read
-from deid_flair.quiet import cores, quiet, use_threads
+from deid_flair.quiet import quiet, use_threads
 from deid_onnx import OnnxDetector
+from deid_onnx.detector import PRECISIONS
 from deid_onnx.tagger import Tagger
 
 BATCH = 32  # of Flair's predict, its default
 GROUPING = 8
+FLAIR = "Flair's predict"
+TORCH = "detector, PyTorch"
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds of each pass."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
 
 
 def trained(folder: Path, hidden: int, threads: int) -> Path:
@@ -62,64 +78,125 @@ def trained(folder: Path, hidden: int, threads: int) -> Path:
     return folder
 
 
-def some_notes(count: int) -> list[Note]:
+def documents(count: int) -> list[Document]:
+    """Return annotated notes to time and score on."""
     path = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan" / "dev.jsonl"
     if path.is_file():
-        return [document.note for document in read_corpus(str(path), labels="meddocan").documents][:count]
-    return [note for note, _ in make_corpus(lang="es", notes=count, seed=2)]
+        return list(read_corpus(str(path), labels="meddocan").documents)[:count]
+    made = make_corpus(lang="es", notes=count, seed=2)
+    return [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)) for note, spans in made]
 
 
-def rate(tokens: int, run: Callable[[], object]) -> float:
-    """Return tokens per second, the median of three passes after one that is not counted."""
-    run()
-    rates = []
-    for _ in range(3):
-        started = time.perf_counter()
-        run()
-        rates.append(tokens / (time.perf_counter() - started))
-    return statistics.median(rates)
+def timed(runs: Mapping[str, Callable[[], object]], passes: int) -> dict[str, Times]:
+    """Return the seconds of each run; the first pass is not counted."""
+    found = {name: Times() for name in runs}
+    for turn in range(passes + 1):
+        for name, run in runs.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            run()
+            if turn:
+                found[name].wall.append(time.perf_counter() - wall)
+                found[name].cpu.append(time.process_time() - cpu)
+    return found
 
 
-def flairs_own(tagger: Tagger, notes: list[Note]) -> Callable[[], object]:
+def flairs_own(tagger: Tagger, notes: Sequence[Note], threads: int) -> Callable[[], object]:
     """Return Flair's predict over the same inputs."""
-
     network = read(tagger.folder)
     parts = [part for note in notes for part in tagger.inputs(note)]
     sentences = [Sentence([part.text[start:end] for start, end in part.tokens]) for part in parts]
-    return lambda: network.tagger.predict(sentences, mini_batch_size=BATCH)
+
+    def run() -> None:
+        use_threads(threads)
+        network.tagger.predict(sentences, mini_batch_size=BATCH)
+
+    return run
+
+
+def speeds(model: Path, onnx: Path, notes: Sequence[Note], threads: int, passes: int) -> None:
+    """Print a table of speeds."""
+    ours = FlairDetector(model=model, threads=threads)
+    tokens = sum(len(part.tokens) for note in notes for part in ours.tagger.inputs(note))
+    runs: dict[str, Callable[[], object]] = {
+        FLAIR: flairs_own(ours.tagger, notes, threads),
+        TORCH: lambda: list(ours.detect(notes)),
+    }
+    for precision in PRECISIONS:
+        detector = OnnxDetector(model=onnx, precision=precision, providers="cpu", threads=threads)
+        runs[f"detector, ONNX {precision}"] = lambda detector=detector: list(detector.detect(notes))
+    found = timed(runs, passes)
+    print(f"\n{len(notes)} notes, {tokens} tokens, {threads} thread{'s' * (threads > 1)}, {passes} passes")
+    for name, times in found.items():
+        wall, cpu = (
+            statistics.median(base / own for base, own in zip(theirs, mine, strict=True))
+            for theirs, mine in ((found[FLAIR].wall, times.wall), (found[FLAIR].cpu, times.cpu))
+        )
+        rates = [tokens / statistics.median(seconds) for seconds in (times.wall, times.cpu)]
+        print(f"{name:20} {rates[0]:8.0f} tokens/s, {wall:4.1f} x Flair; of CPU time {rates[1]:8.0f}, {cpu:4.1f} x")
+
+
+def qualities(model: Path, onnx: Path, held_out: Sequence[Document]) -> None:
+    """Print F1 of each precision, and how many tags are not those of the network."""
+    ours = FlairDetector(model=model)
+    native = bool(ours.tagger.folder.settings["native"])
+    expected = [tag for document in held_out for tag in ours.tagger.tags(document.note)]
+    base = score(ours, held_out, native=native)
+    low, high = base.f1_interval()
+    print(f"\nPyTorch    strict F1 {base.micro.f1 or 0:.4f} [{low:.4f}, {high:.4f}], {base.micro.gold} spans")
+    for precision, name in PRECISIONS.items():
+        detector = OnnxDetector(model=onnx, precision=precision, providers="cpu")
+        found = [tag for document in held_out for tag in detector.tagger.tags(document.note)]
+        other = sum(left != right for left, right in zip(expected, found, strict=True))
+        f1 = score(detector, held_out, native=native).micro.f1 or 0
+        print(
+            f"ONNX {precision}  strict F1 {f1:.4f} ({f1 - (base.micro.f1 or 0):+.4f}), "
+            f"{other} of {len(expected)} tags differ, {(onnx / name).stat().st_size / 1e6:.1f} MB"
+        )
+
+
+def bound(settings: Mapping[str, Any], notes: Sequence[Note], tagger: Tagger) -> None:
+    """Print the products of matrices that a token takes, and how fast this core multiplies."""
+    lines = [[part.text[a:b] for a, b in part.tokens] for note in notes for part in tagger.inputs(note)]
+    characters = sum(len(token) + 1 for line in lines for token in line) / sum(map(len, lines))
+    models = [each for each in settings["embeddings"] if each["kind"] == "flair"]
+    width = sum(each.embedding.embedding_length for each in read(tagger.folder).parts)
+    flops = 2 * characters * sum(4 * each["hidden"] * (each["width"] + each["hidden"]) for each in models)
+    flops += 2 * 2 * 4 * settings["hidden"] * (width + settings["hidden"])
+    use_threads(1)
+    left, right = torch.randn(2048, 512), torch.randn(512, 1024)
+    rates = []
+    for _ in range(20):
+        started = time.process_time()
+        left @ right
+        rates.append(2 * 2048 * 512 * 1024 / (time.process_time() - started))
+    rate = statistics.median(rates)
+    print(
+        f"a token has {characters:.1f} characters and takes {flops / 1e6:.1f} MFLOP of LSTM at fp32; one core multiplies "
+        f"matrices at {rate / 1e9:.0f} GFLOP/s: {rate / flops:.0f} tokens/s at most"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--notes", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--hidden", type=int, default=256)
     options = parser.parse_args()
-    threads = options.threads or cores()
     print(conditions("1"))
     with tempfile.TemporaryDirectory() as folder, quiet():
-        model = options.model or trained(Path(folder) / "model", options.hidden, threads)
-        FlairTrainer().export(model, Path(folder) / "onnx")
-        notes = some_notes(options.notes)
-        ours = FlairDetector(model=model, threads=threads)
-        tokens = sum(len(part.tokens) for note in notes for part in ours.tagger.inputs(note))
-        expected = [tag for note in notes for tag in ours.tagger.tags(note)]
-        use_threads(threads)
-        base = rate(tokens, flairs_own(ours.tagger, notes))
-        print(f"{len(notes)} notes, {tokens} tokens, {threads} threads")
-        print(f"Flair's predict      {base:8.0f} tokens/s")
-        print(f"detector, PyTorch    {show(rate(tokens, lambda: list(ours.detect(notes))), base)}")
-        for precision in ("fp32", "fp16", "int8"):
-            onnx = OnnxDetector(model=Path(folder) / "onnx", precision=precision, threads=threads)
-            found = [tag for note in notes for tag in onnx.tagger.tags(note)]
-            other = sum(a != b for a, b in zip(found, expected, strict=True))
-            speed = rate(tokens, lambda onnx=onnx: list(onnx.detect(notes)))
-            print(f"detector, ONNX {precision}  {show(speed, base)}, {other} of {tokens} tags differ from PyTorch's")
-
-
-def show(speed: float, base: float) -> str:
-    return f"{speed:8.0f} tokens/s, {speed / base:.1f} times Flair's"
+        model = options.model or trained(Path(folder) / "model", options.hidden, options.threads[0])
+        onnx = Path(folder) / "onnx"
+        FlairTrainer().export(model, onnx)
+        tagger = FlairDetector(model=model).tagger
+        held_out = documents(options.notes)
+        notes = [document.note for document in held_out]
+        bound(tagger.folder.settings, notes, tagger)
+        for threads in options.threads:
+            speeds(model, onnx, notes, threads, options.passes)
+        if options.model:
+            qualities(model, onnx, held_out)
 
 
 if __name__ == "__main__":
