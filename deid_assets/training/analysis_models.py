@@ -95,7 +95,8 @@ def changes(first: Card, other: Card) -> list[dict[str, str]]:
         (key, first.recipe.get(key), other.recipe.get(key))
         for key in sorted({*first.recipe, *other.recipe} - _UNCOMPARED)
     ]
-    pairs += _differing("settings", first.settings, other.settings)
+    if first.recipe.get("plugin") == other.recipe.get("plugin"):  # two plugins have no setting in common
+        pairs += _differing("settings", first.settings, other.settings)
     learnt = [[(one.role, one.digest) for one in card.corpora if one.role == "train"] for card in (first, other)]
     if learnt[0] != learnt[1] and first.recipe.get("corpora") == other.recipe.get("corpora"):
         pairs.append(("training notes", "as they were", "others"))

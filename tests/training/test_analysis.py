@@ -115,6 +115,9 @@ def test_changes_name_the_setting_and_no_folder(trained, xwords):
         ("embeddings.1.width", "50", "10"),
         ("encoder", "lstm", "linear"),
     ]
+    four = Card(epochs=3, corpora=["/secret/a.jsonl"])
+    four.recipe["plugin"] = "crf"
+    assert [tuple(row.values()) for row in changes(one, four)] == [("plugin", "none", "crf")]
     assert [tuple(row.values()) for row in changes(one, three)] == [("embeddings", "word, flair", "flair")]
 
 

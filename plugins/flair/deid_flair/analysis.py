@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deid_flair.parts import Part
 
 Rows = NDArray[np.float32]
+_TOGETHER = 32  # inputs that are embedded at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +72,31 @@ def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
         parts = inputs(note.text, tokens, grouping=grouping, longest=int(tagger.described["longest"]))
         lines = [[note.text[start:end] for start, end in tokens[part.start : part.stop]] for part in parts]
         with quiet():
-            found = [_layers(tagger, line) for line in lines] or [_empty(tagger)]
+            found = [
+                layers
+                for at in range(0, len(lines), _TOGETHER)
+                for layers in _layers(tagger, lines[at : at + _TOGETHER])
+            ]
+            found = found or [{name: rows[:0] for name, rows in _layers(tagger, [["-"]])[0].items()}]
         yield {name: np.concatenate([layers[name] for layers in found]) for name in found[0]}
 
 
-def _layers(tagger: Network, line: list[str]) -> dict[str, Rows]:
+def _layers(tagger: Network, lines: Sequence[list[str]]) -> list[dict[str, Rows]]:
+    """Return the layers of each of some inputs, embedded together, because that is most of the work."""
     import torch  # noqa: PLC0415 - heavy
 
-    sequence = tagger.tagger
+    sequence, found = tagger.tagger, []
     with torch.no_grad():
-        rows = tagger.embed([line])
-        found = {"embeddings": rows}
-        if sequence.reproject_embeddings:
-            rows = found["reprojected"] = sequence.embedding2nn(rows)
-        if sequence.use_rnn:
-            found["encoder"] = sequence.rnn(rows)[0]
-    return {name: each[0].float().cpu().numpy() for name, each in found.items()}
-
-
-def _empty(tagger: Network) -> dict[str, Rows]:
-    """Return the layers of a note without tokens."""
-    return {name: rows[:0] for name, rows in _layers(tagger, ["-"]).items()}
+        embedded = tagger.embed(lines)
+        for number, line in enumerate(lines):
+            rows = embedded[number : number + 1, : len(line)]
+            layers = {"embeddings": rows}
+            if sequence.reproject_embeddings:
+                rows = layers["reprojected"] = sequence.embedding2nn(rows)
+            if sequence.use_rnn:
+                layers["encoder"] = sequence.rnn(rows)[0]
+            found.append({name: each[0].float().cpu().numpy() for name, each in layers.items()})
+    return found
 
 
 def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: int = 10) -> list[Neighbour]:
