@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,49 +18,71 @@ _PERIOD, _LEAST = 10, 1e-5
 """The search ends where the last ten steps gained less than this share."""
 
 
-def minimise(
-    function: Function, size: int, *, l1: float, iterations: int, report: Callable[[int, float], None]
-) -> Vector:
-    """Return where ``function(x) + l1 * |x|`` is about least, from zero on.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How far a search has come; it can go on from here.
+
+    Args:
+        x: Where it is.
+        values: What was reached, at the start and after each step.
+        steps: The last steps.
+        changes: By what the slope changed with each of them.
+    """
+
+    x: Vector
+    values: Sequence[float]
+    steps: Sequence[Vector] = ()
+    changes: Sequence[Vector] = ()
+
+
+def minimise(function: Function, start: Vector, *, l1: float, search: Search | None = None) -> Iterator[Search]:
+    """Yield each step of the way to where ``function(x) + l1 * |x|`` is about least; it ends there.
 
     Args:
         function: Its value and gradient.
-        size: Of ``x``.
+        start: Where to begin.
         l1: Weight of the norm, 0 or more.
-        iterations: At most.
-        report: Told the number of each iteration, from 1, and the value after it.
+        search: Where to go on instead; the steps are those that it would have taken.
     """
-    x = np.zeros(size)
+    x = start if search is None else search.x
     value, slope = function(x)
-    known: deque[tuple[Vector, Vector]] = deque(maxlen=MEMORY)
-    values = [value]
-    for number in range(1, iterations + 1):
-        steepest = _steepest(x, slope, l1)
-        direction = _direction(steepest, known)
+    search = search or Search(x, [value + l1 * float(np.abs(x).sum())])
+    while True:
+        found = _step(function, search, slope, l1)
+        if found is None:
+            return
+        search, slope = found
+        yield search
+        values = search.values
+        if len(values) > _PERIOD and values[-1 - _PERIOD] - values[-1] <= _LEAST * abs(values[-1]):
+            return
+
+
+def _step(function: Function, search: Search, slope: Vector, l1: float) -> tuple[Search, Vector] | None:
+    """Return the search after one more step, and the slope there; nothing where no step leads further down."""
+    x, last = search.x, search.values[-1]
+    steepest = _steepest(x, slope, l1)
+    direction = _direction(steepest, search)
+    if l1:
+        direction[direction * steepest <= 0] = 0
+    side = np.where(x != 0, np.sign(x), np.sign(steepest))
+    length = 1.0 if search.steps else 1.0 / max(float(np.sqrt(steepest @ steepest)), 1.0)
+    for _ in range(_HALVINGS):
+        tried = x + length * direction
         if l1:
-            direction[direction * steepest <= 0] = 0
-        length = 1.0 if known else 1.0 / max(float(np.sqrt(steepest @ steepest)), 1.0)
-        side = np.where(x != 0, np.sign(x), np.sign(steepest))
-        for _ in range(_HALVINGS):
-            tried = x + length * direction
-            if l1:
-                tried[tried * side <= 0] = 0
-            smooth, there = function(tried)
-            reached = smooth + l1 * float(np.abs(tried).sum())
-            if reached <= values[-1] - _DECREASE * float(steepest @ (tried - x)):
-                break
-            length /= 2
-        else:
+            tried[tried * side <= 0] = 0
+        smooth, there = function(tried)
+        reached = smooth + l1 * float(np.abs(tried).sum())
+        if reached <= last - _DECREASE * float(steepest @ (tried - x)):
             break
-        step, change = tried - x, there - slope
-        if step @ change > 0:
-            known.append((step, change))
-        x, slope = tried, there
-        values.append(reached)
-        report(number, reached)
-        if number >= _PERIOD and values[-1 - _PERIOD] - reached < _LEAST * abs(reached):
-            break
-    return x
+        length /= 2
+    else:
+        return None
+    step, change = tried - x, there - slope
+    steps, changes = [*search.steps], [*search.changes]
+    if step @ change > 0:
+        steps, changes = [*steps, step][-MEMORY:], [*changes, change][-MEMORY:]
+    return Search(tried, [*search.values, reached], steps, changes), there
 
 
 def _steepest(x: Vector, slope: Vector, l1: float) -> Vector:
@@ -71,8 +93,9 @@ def _steepest(x: Vector, slope: Vector, l1: float) -> Vector:
     return -np.where(x != 0, slope + l1 * np.sign(x), at_zero)
 
 
-def _direction(steepest: Vector, known: deque[tuple[Vector, Vector]]) -> Vector:
+def _direction(steepest: Vector, search: Search) -> Vector:
     """Return the steepest direction times the inverse of the curvature (two loops; Nocedal 1980)."""
+    known = list(zip(search.steps, search.changes, strict=True))
     found = steepest.copy()
     shares = []
     for step, change in reversed(known):

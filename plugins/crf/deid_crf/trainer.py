@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import OUTSIDE, encode, tag_set
 from deid_assets.core.trainer import Epoch, Report, Task, labelled
 from deid_crf.channels import channels
+from deid_crf.checkpoint import FOLDER, read_search, write_search
 from deid_crf.evidence import Evidence
 from deid_crf.examples import Example, examples, sequences
 from deid_crf.likelihood import Likelihood, Parameters
@@ -27,6 +30,8 @@ from deid_crf.tagger import LONGEST
 from deid_crf.weights import Weights
 
 VERSION = "0.2.0"
+KEPT_EVERY = 10
+"""Iterations after which a killed run can go on."""
 
 
 class CrfTrainer:
@@ -46,8 +51,8 @@ class CrfTrainer:
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
 
-        All phases are trained on together: CRFsuite cannot go on from a model. Nor can it go on from a killed run;
-        that begins again.
+        All phases are trained on together: of a convex function, the order of the notes does not change the least
+        value. A killed run goes on from its last kept iteration, to the very model of an uninterrupted one.
 
         Raises:
             ConfigError: A setting is not allowed.
@@ -73,7 +78,7 @@ class CrfTrainer:
         tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
         owners = [document.note.patient_id or document.note.note_id for document in documents]
         notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
-        weights = _trained(task, settings, notes, tags=tags, report=report)
+        weights = _trained(task, settings, notes, tags=tags, out=out, report=report)
         model = Model(
             version=VERSION,
             tags=tags,
@@ -89,6 +94,7 @@ class CrfTrainer:
             min_score=settings.min_score,
         )
         write_model(out, model)
+        shutil.rmtree(out / FOLDER, ignore_errors=True)
 
     def evidence(self, model: Path, *, most: int) -> list[dict[str, Any]]:
         """Return the attributes that speak most for each label; they hold words of the notes.
@@ -107,6 +113,7 @@ def _trained(
     notes: Sequence[Example],
     *,
     tags: Sequence[str],
+    out: Path,
     report: Report,
 ) -> Weights:
     """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
@@ -118,11 +125,15 @@ def _trained(
         return value + settings.c2 * float(parameters @ parameters), slope + 2 * settings.c2 * parameters
 
     started = time.monotonic()
-
-    def told(number: int, value: float) -> None:
-        report(Epoch(phase=0, epoch=number, loss=value, seconds=time.monotonic() - started))
-
-    found = minimise(penalised, likelihood.size, l1=settings.c1, iterations=settings.max_iterations, report=told)
+    search = read_search(out, size=likelihood.size)
+    found = np.zeros(likelihood.size) if search is None else search.x
+    done = 0 if search is None else len(search.values) - 1
+    steps = minimise(penalised, found, l1=settings.c1, search=search)
+    for number, step in enumerate(islice(steps, settings.max_iterations - done), done + 1):
+        found = step.x
+        report(Epoch(phase=0, epoch=number, loss=step.values[-1], seconds=time.monotonic() - started))
+        if number % KEPT_EVERY == 0:
+            write_search(out, step)
     return Weights.of(evidence.names, *likelihood.weights(found))
 
 

@@ -263,8 +263,9 @@ def test_a_folder_with_pickles_is_refused(toy_model: Path, tmp_path: Path) -> No
         CrfDetector(model=model)
 
 
-def test_a_killed_run_leaves_no_model_and_the_next_is_as_if_it_had_not_been(
-    toy: SimpleNamespace, toy_model: Path, tmp_path: Path
+@pytest.mark.parametrize(("iteration", "again"), [(1, 1), (25, 21)])
+def test_a_killed_run_leaves_no_model_and_goes_on_to_the_same(
+    toy: SimpleNamespace, toy_model: Path, tmp_path: Path, iteration: int, again: int
 ) -> None:
     program = """
 import os, signal, sys
@@ -272,14 +273,20 @@ sys.path.insert(0, sys.argv[1])
 from conftest import task, trained
 from deid_crf import CrfTrainer
 from pathlib import Path
-CrfTrainer().train(task(), Path(sys.argv[2]), lambda epoch: os.kill(os.getpid(), signal.SIGKILL))
+def kill(epoch):
+    if epoch.epoch == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+CrfTrainer().train(task(), Path(sys.argv[2]), kill)
 """
-    killed = subprocess.run([sys.executable, "-c", program, Path(__file__).parent, tmp_path], check=False)
+    arguments = [sys.executable, "-c", program, Path(__file__).parent, tmp_path, str(iteration)]
+    killed = subprocess.run(arguments, check=False)
 
     assert killed.returncode == -9
     with pytest.raises(ConfigError, match=r"no tagger\.json"):
         CrfDetector(model=tmp_path)
-    toy.trained(tmp_path)
+    curve = toy.trained(tmp_path)
+    assert curve[0].epoch == again
+    assert {path.name for path in tmp_path.iterdir()} == set(FILES)
     assert all((tmp_path / name).read_bytes() == (toy_model / name).read_bytes() for name in FILES)
 
 

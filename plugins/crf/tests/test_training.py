@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from deid_assets.core.errors import ConfigError
 from deid_crf.channels import Channel
+from deid_crf.checkpoint import FOLDER, STATE, read_search, write_search
 from deid_crf.evidence import Evidence
 from deid_crf.examples import Example
 from deid_crf.lattice import Batch, Chain, best, posterior
 from deid_crf.likelihood import Likelihood
-from deid_crf.minimise import minimise
+from deid_crf.minimise import Search, minimise
 from deid_crf.view import View
 from deid_crf.weights import Weights
 
@@ -44,8 +47,8 @@ def trained(*, c1: float, c2: float) -> Weights:
         value, slope = of_tags(x)
         return value + c2 * float(x @ x), slope + 2 * c2 * x
 
-    found = minimise(penalised, of_tags.size, l1=c1, iterations=500, report=lambda number, value: None)
-    return Weights.of(evidence.names, *of_tags.weights(found))
+    *_, last = minimise(penalised, np.zeros(of_tags.size), l1=c1)
+    return Weights.of(evidence.names, *of_tags.weights(last.x))
 
 
 def emitted(weights: Weights, items: list[list[str]]) -> np.ndarray:
@@ -135,22 +138,40 @@ def test_the_least_of_a_bowl_with_a_norm_is_found_where_it_is(l1: float) -> None
     """Of ``curve * (x - centre)^2 / 2 + l1 * |x|`` it is the centre, moved towards 0 by ``l1 / curve``."""
     centre, curve = np.array([3.0, -2.0, 0.1, -0.4, 0.0]), np.array([1.0, 4.0, 9.0, 2.0, 1.0])
 
-    found = minimise(
-        lambda x: (float((curve * (x - centre) ** 2).sum() / 2), curve * (x - centre)),
-        5,
-        l1=l1,
-        iterations=200,
-        report=lambda number, value: None,
+    *_, last = minimise(
+        lambda x: (float((curve * (x - centre) ** 2).sum() / 2), curve * (x - centre)), np.zeros(5), l1=l1
     )
 
-    assert found == pytest.approx(np.sign(centre) * np.maximum(np.abs(centre) - l1 / curve, 0), abs=5e-3)
+    assert last.x == pytest.approx(np.sign(centre) * np.maximum(np.abs(centre) - l1 / curve, 0), abs=5e-3)
 
 
 def test_the_value_falls_with_every_step() -> None:
     _, of_tags = likelihood()
-    values: list[float] = []
+    *_, last = islice(minimise(of_tags, np.zeros(of_tags.size), l1=0.05), 40)
 
-    minimise(of_tags, of_tags.size, l1=0.05, iterations=40, report=lambda number, value: values.append(value))
+    assert len(last.values) > 5
+    assert all(after < before for before, after in pairwise(last.values))
 
-    assert len(values) > 5
-    assert all(after < before for before, after in pairwise(values))
+
+@pytest.mark.parametrize("kept", [1, 4, 9])
+def test_a_search_goes_on_as_if_it_had_not_been_interrupted(kept: int, tmp_path: Path) -> None:
+    _, of_tags = likelihood()
+    start = np.zeros(of_tags.size)
+    whole = list(islice(minimise(of_tags, start, l1=0.05), 15))
+
+    write_search(tmp_path, whole[kept - 1])
+    rest = list(islice(minimise(of_tags, start, l1=0.05, search=read_search(tmp_path, size=of_tags.size)), 15 - kept))
+
+    assert np.array_equal(rest[-1].x, whole[-1].x)
+    assert rest[-1].values == whole[-1].values
+
+
+def test_what_is_kept_must_be_whole_and_of_the_same_training(tmp_path: Path) -> None:
+    assert read_search(tmp_path, size=3) is None
+    write_search(tmp_path, Search(np.zeros(3), [1.0]))
+
+    with pytest.raises(ConfigError, match="3 parameters, not 4; remove it"):
+        read_search(tmp_path, size=4)
+    (tmp_path / FOLDER / STATE).write_bytes(b"{}")
+    with pytest.raises(ConfigError, match=r"broken .*; remove it, and training begins again"):
+        read_search(tmp_path, size=3)
