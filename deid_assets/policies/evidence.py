@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from deid_assets.core.note import Note
+from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import Locale
 
@@ -25,6 +26,21 @@ def stands_in(note: Note, word: str) -> bool:
     return value in lowered and next(_mentions(lowered, value), None) is not None
 
 
+def stands_as_name(context: Context, word: str) -> bool:
+    """Whether the word stands in the note where it may be somebody's name: with a capital, or inside a span.
+
+    ``brown sputum`` takes the surname Brown from nobody.
+    """
+    text = context.note.text
+    if word.casefold() not in _lowered(text):
+        return False
+    mentions = re.finditer(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
+    spans = context.spans or ()
+    return any(
+        match[0][0].isupper() or any(span.start <= match.start() < span.end for span in spans) for match in mentions
+    )
+
+
 def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | None) -> Role:
     """Return the role of a word that is both a given name and a surname in the lists, or neither.
 
@@ -38,6 +54,8 @@ def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | Non
     sex = locale.given.get(value) or _by_ending(locale, value)
     if place == "last":
         return "last"
+    if place is not None and sex != "n":
+        return sex
     found = None if word.islower() else _told(note.text, locale, word)
     if place is None and found is None:
         return "last" if value not in locale.given else sex
@@ -49,7 +67,12 @@ def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | Non
 def title_before(text: str, start: int, locale: Locale) -> str | None:
     """Return ``f``, ``m`` or ``n`` for the title that stands right before an offset, ``None`` without one."""
     before = _word_before(text, start)
-    return sex_of_title(fold(before), locale) if before else None
+    return _sex_of_word(before, locale) if before else None
+
+
+@lru_cache(maxsize=4096)
+def _sex_of_word(word: str, locale: Locale) -> str | None:
+    return sex_of_title(fold(word), locale)
 
 
 def sex_of_title(value: str, locale: Locale) -> str | None:
@@ -78,9 +101,9 @@ def _mentions(text: str, word: str) -> Iterator[int]:
 
 def _word_before(text: str, start: int) -> str:
     """Return the word on the line before an offset, without its full stop; empty where none is next to it."""
-    if text[start - 1 : start] not in _BLANKS or not start:
+    if not start or text[start - 1] not in _BLANKS:
         return ""
-    words = text[max(0, start - _LOOKED_BACK) : start].rpartition("\n")[2].split()
+    words = text[max(0, start - _LOOKED_BACK) : start].rpartition("\n")[2].rsplit(None, 1)
     word = words[-1].rstrip(".") if words else ""
     return word if word.isalpha() else ""
 

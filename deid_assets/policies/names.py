@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import fold
-from deid_assets.policies.evidence import Role, title_before
+from deid_assets.policies.evidence import Role, stands_as_name, title_before
 from deid_assets.policies.locales import Locale, locale_of
 from deid_assets.policies.shapes import reshape
-from deid_assets.policies.words import is_name, reletter, renamed
+from deid_assets.policies.words import drawn_name, is_name, reletter
 
 # Letters with their combining marks; an apostrophe inside, as in O'Brien, or after an s, as in James' chart.
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*|['\u2019][^\W\d_]+)*(?:(?<=[sSxXzZß])['\u2019](?!\w))?")
@@ -37,8 +37,8 @@ class Piece(NamedTuple):
 def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
     """Return another name with the same number of words, initials, particles, case and punctuation.
 
-    A given name becomes one of the same sex where the name, a title or a relation tells it. ``None`` for scripts whose
-    vowel signs are no letters: they would stay.
+    A given name becomes one of the same sex where the name, a title or a relation tells it. ``None`` where a name that
+    is drawn stands in the note, and for scripts whose vowel signs are no letters: they would stay.
 
     Args:
         text: The name.
@@ -47,19 +47,26 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
         start: Offset of the name in the note, whose text before it may hold a title.
     """
     pieces, between = parse(text, context.note.lang)
-    if any(unicodedata.category(char).startswith("M") for char in between if not char.isascii()):
+    if not between.isascii() and any(unicodedata.category(char).startswith("M") for char in between):
         return None
     locale = locale_of(context.note.lang)
     sex = _titled(text, pieces, locale) or title_before(context.note.text, start, locale)
+    words = [text[first:last] for first, last, _, _ in pieces]
     parts: list[str] = []
     cursor = 0
-    for piece in pieces:
-        token = text[piece.start : piece.end]
-        drawn = _other(token, piece, sex, context, attempt)
-        if piece.kind == "name" and drawn in parts:  # María del Mar is not Nadia del Nadia
-            drawn = _other(token, piece, sex, context, attempt + 1)
-        parts += (text[cursor : piece.start], drawn)
-        cursor = piece.end
+    for token, (first, last, kind, place) in zip(words, pieces, strict=True):
+        drawn = token
+        if kind == "initials":
+            drawn = _other_initials(token, context)
+        elif kind == "name":
+            role: Role | None = "f" if place == "n" and sex == "f" else "m" if place == "n" and sex == "m" else place
+            base, drawn = drawn_name(token, context, role=role, attempt=attempt)
+            if drawn in parts or base in words:  # María del Mar is neither Nadia del Nadia nor Mar del Nadia
+                base, drawn = drawn_name(token, context, role=role, attempt=attempt + 1)
+            if stands_as_name(context, base):
+                return None
+        parts += (text[cursor:first], drawn)
+        cursor = last
     name = "".join((*parts, text[cursor:]))
     return _other_digits(name, context, attempt) if any(map(str.isdigit, between)) else name
 
@@ -214,17 +221,10 @@ def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
     return None
 
 
-def _other(token: str, piece: Piece, sex: str | None, context: Context, attempt: int) -> str:
-    if piece.kind == "kept":
-        return token
-    if piece.kind == "initials":
-        if len(token) > 1 and token[1:].islower():
-            return reletter(token[0], context)
-        return "".join(reletter(letter, context) if letter.isupper() or len(token) == 1 else letter for letter in token)
-    role = piece.role
-    if role == "n" and sex in ("f", "m"):
-        role = "f" if sex == "f" else "m"
-    return renamed(token, context, role=role, attempt=attempt)
+def _other_initials(token: str, context: Context) -> str:
+    if len(token) > 1 and token[1:].islower():
+        return reletter(token[0], context)
+    return "".join(reletter(letter, context) if letter.isupper() or len(token) == 1 else letter for letter in token)
 
 
 def _other_digits(name: str, context: Context, attempt: int) -> str:

@@ -40,30 +40,34 @@ class Surrogate:
     keyed: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        make = _MAKERS.get(span.label)
-        if make is None or not self._has_pack(context, span):
+        label = span.label
+        make = _MAKERS.get(label)
+        if make is None or not self._has_pack(context, label):
             return fall_back(text, span, context)
-        if span.label in _PLACED:
-            make = partial(make, start=span.start)
+        place = {"start": span.start} if label in _PLACED else {}
         for attempt in range(ATTEMPTS):
-            drawn = make(text, context, attempt)
+            drawn = make(text, context, attempt, **place)
             if drawn is None:
                 break
-            if drawn.casefold() != text.casefold() and not self._is_anothers(drawn, span, context):
+            if drawn.casefold() == text.casefold():
+                continue
+            if not self._is_anothers(drawn, label, context):
                 return drawn
+            if label is Phi.NAME:  # another draw here would part the name from the patient's other notes
+                break
         return fall_back(text, span, context)
 
     @staticmethod
-    def _is_anothers(drawn: str, span: Span, context: Context) -> bool:
+    def _is_anothers(drawn: str, label: Phi, context: Context) -> bool:
         # Identifiers and phones see to it themselves; a city or a profession is nobody's alone.
-        if span.label not in _PERSONAL or not context.originals:
+        if label not in _PERSONAL or not context.originals:
             return False
-        value = names.full_name(drawn, context.note.lang) if span.label is Phi.NAME else drawn
+        value = names.full_name(drawn, context.note.lang) if label is Phi.NAME else drawn
         return value is not None and value in context.originals
 
-    def _has_pack(self, context: Context, span: Span) -> bool:
+    def _has_pack(self, context: Context, label: Phi) -> bool:
         lang = context.note.lang
-        if lang is None or span.label not in _WORDED:
+        if lang is None or label not in _WORDED:
             return True
         if self.other_languages == "tag":
             return lang in languages()

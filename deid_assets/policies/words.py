@@ -33,10 +33,16 @@ def _read(lang: str | None, word: str) -> tuple[str, str, str, Role | None]:
 
 
 def renamed(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> str:
-    """Return another name in the form, case and role of a word.
+    """Return another name in the form, case and role of a word; see ``drawn_name``."""
+    return drawn_name(word, context, role=role, attempt=attempt)[1]
 
-    The draw is by patient and base form, so that every mention agrees; its first letter is the one that ``reletter``
-    draws, so that initials agree too. A name that stands in the note is not drawn.
+
+def drawn_name(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> tuple[str, str]:
+    """Return another name, as the lists have it, and in the form, case and role of a word.
+
+    The draw is by patient and base form, so that every mention agrees in every note; its first letter is the one that
+    ``reletter`` draws, so that initials agree too. It never is the word's own base form. Whether it stands in the note
+    is for the caller to see.
 
     Args:
         word: One word, with its ending.
@@ -51,10 +57,10 @@ def renamed(word: str, context: Context, *, role: Role | None = None, attempt: i
         lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base) or stands_in(context.note, base))
         value = full = fold(lemma)
     found = "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
-    drawn = _drawn(context, full, found, attempt)
-    if full != value:
-        drawn = locale.name_words.short_forms.get(fold(drawn), drawn) if not form else drawn
-    return cased_like(word, locale.inflection.join(drawn, form))
+    drawn = base = _drawn(context, full, found, attempt)
+    if full != value and not form:
+        drawn = locale.name_words.short_forms.get(fold(drawn), drawn)
+    return base, cased_like(word, locale.inflection.join(drawn, form))
 
 
 def reletter(letter: str, context: Context) -> str:
@@ -81,8 +87,7 @@ def _drawn(context: Context, value: str, role: Role, attempt: int) -> str:
     drawn = ""
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = _candidate(context.key, owner, lang, (role, value, number))
-        is_other = drawn[0].casefold() != value[0] or fold(drawn) != value
-        if is_other and not stands_in(context.note, drawn):
+        if drawn[0].casefold() != value[0] or fold(drawn) != value:
             break
     return drawn
 
