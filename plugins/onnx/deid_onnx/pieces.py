@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -87,23 +88,23 @@ class Pieces:
         self._known: dict[str, list[int]] = {}
         self._kinds: dict[str, int] = {}
 
-    def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[Row]:
-        """Return the sequences of one input: of its words' sub-tokens, and of their kinds where those are read."""
-        return rows(self.of(text, tokens), self.settings, source=source, kinds=self.kinds(text, tokens))
-
-    def kinds(self, text: str, tokens: Sequence[Token]) -> list[int]:
-        """Return what each word looks like; nothing where the encoder does not read it."""
-        if not self.settings.kinds:
-            return []
-        keys = _keys(text, tokens)
-        self._learn(keys)
-        return [self._kinds[key] for key in keys]
-
     def of(self, text: str, tokens: Sequence[Token]) -> list[list[int]]:
         """Return the sub-tokens of each word: at least one, at most ``settings.word`` and a line's end.
 
         A word that a blank or nothing comes before is cut as after a blank, any other as the inside of a word.
         """
+        return self._read(text, tokens)[0]
+
+    def kinds(self, text: str, tokens: Sequence[Token]) -> list[int]:
+        """Return what each word looks like; nothing where the encoder does not read it."""
+        return self._read(text, tokens)[1]
+
+    def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[Row]:
+        """Return the sequences of one input: of its words' sub-tokens, and of their kinds where those are read."""
+        words, kinds = self._read(text, tokens)
+        return rows(words, self.settings, source=source, kinds=kinds)
+
+    def _read(self, text: str, tokens: Sequence[Token]) -> tuple[list[list[int]], list[int]]:
         keys = _keys(text, tokens)
         self._learn(keys)
         found = [self._known[key] for key in keys]
@@ -113,7 +114,7 @@ class Pieces:
                 gap = text[tokens[number][1] : tokens[number + 1][0]]
                 if "\n" in gap or "\r" in gap:
                     found[number] = found[number] + mark
-        return found
+        return found, [self._kinds[key] for key in keys] if self.settings.kinds else []
 
     def _learn(self, keys: Iterable[str]) -> None:
         if len(self._known) > _REMEMBERED:
@@ -163,7 +164,7 @@ class WordWindow:
     own_stop: int
 
 
-def word_windows(sizes: Sequence[int], *, room: int, overlap: int) -> list[WordWindow]:
+def word_windows(sizes: Sequence[int] | NDArray[np.int64], *, room: int, overlap: int) -> list[WordWindow]:
     """Return windows over words of which the owned parts tile all words; one window where they all fit.
 
     Args:
@@ -218,17 +219,14 @@ def rows(
         kinds: Of the words, where they are read.
     """
     found = []
-    sizes = [len(word) for word in words]
+    sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+    starts = np.cumsum(sizes) - sizes
     for window in word_windows(sizes, room=settings.room, overlap=settings.overlap):
-        ids = [settings.before]
-        firsts = []
-        for number in range(window.start, window.stop):
-            if window.own_start <= number < window.own_stop:
-                firsts.append(len(ids))
-            ids.extend(words[number])
-        looks = [kinds[number] for number in range(window.start, window.stop) for _ in words[number]] if kinds else []
-        around = [0, *looks, 0] if kinds else []
-        found.append(Row([*ids, settings.after], np.array(firsts, dtype=np.int64), source, window.own_start, around))
+        inside = slice(window.start, window.stop)
+        ids = [settings.before, *chain.from_iterable(words[inside]), settings.after]
+        firsts = starts[window.own_start : window.own_stop] - starts[window.start] + 1
+        looks = [0, *np.repeat(kinds[inside], sizes[inside]).tolist(), 0] if kinds else []
+        found.append(Row(ids, firsts, source, window.own_start, looks))
     return found
 
 

@@ -94,8 +94,7 @@ class TransformersSettings(_Frozen):
         pretrain: Masked-language-model training before the tagger's, or none.
         epochs: Most passes over a phase's notes.
         batch: Sequences in a step.
-        keep_empty: Share of the sequences without a span that an epoch reads, drawn anew for each. Most of a note has
-            none: with 0.3, an epoch takes half the time.
+        keep_empty: Share of the sequences without a span that an epoch reads, drawn anew for each.
         hide: Share of the words that are hidden behind ``[MASK]`` while it trains, drawn anew for each step, so that
             more is learnt from their neighbours and, where the encoder reads them, from their kinds.
         learning_rate: At its highest.
