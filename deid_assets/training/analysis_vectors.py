@@ -112,6 +112,19 @@ def read_space(
     drawn = _draw(documents, native=native, tokens=tokens, seed=seed)
     if len(drawn) < LEAST_TOKENS:
         raise InputError(f"{len(drawn)} words are too few to show vectors of; give more notes")
+    texts = {one.note: documents[one.note].note.text for one in drawn}
+    spots = {number: tokenize(text) for number, text in texts.items()}
+    return Space(
+        labels=[one.label for one in drawn],
+        languages=[one.language for one in drawn],
+        words=[texts[one.note][slice(*spots[one.note][one.token])] for one in drawn],
+        places=[(one.note, one.token) for one in drawn],
+        layers=_gathered(source, model, documents, drawn),
+    )
+
+
+def _gathered(source: VectorSource, model: Path, documents: Sequence[Document], drawn: Sequence[_Drawn]) -> Layers:
+    """Return the vectors of the drawn tokens, which are in the order of the notes; of no others any is kept."""
     wanted: dict[int, list[int]] = {}
     for one in drawn:
         wanted.setdefault(one.note, []).append(one.token)
@@ -120,15 +133,7 @@ def read_space(
     for note, rows, layers in zip(notes, wanted.values(), source.vectors(model, notes), strict=True):
         for name, of_note in _checked(note, layers).items():
             kept.setdefault(name, []).append(of_note[rows])
-    texts = {number: documents[number].note.text for number in wanted}
-    spots = {number: tokenize(text) for number, text in texts.items()}
-    return Space(
-        labels=[one.label for one in drawn],
-        languages=[one.language for one in drawn],
-        words=[texts[one.note][slice(*spots[one.note][one.token])] for one in drawn],
-        places=[(one.note, one.token) for one in drawn],
-        layers={name: np.concatenate(parts) for name, parts in kept.items()},
-    )
+    return {name: np.concatenate(parts) for name, parts in kept.items()}
 
 
 def _checked(note: Note, layers: Layers) -> Layers:

@@ -75,24 +75,25 @@ def neighbour_lists(
     first, *_, last = [*space.layers, *space.layers]
     near = {name: cosines(_means(space.layers[name], entries)) for name in dict.fromkeys((first, last))}
     folded = np.array([word.casefold() for word, _ in keys])
-    rows = []
-    for at, why in _chosen(space, keys, entries, missed=missed, asked=asked).items():
-        word, label = keys[at]
-        layers = {
-            name: [
-                {
-                    "word": keys[other][0],
-                    "label": keys[other][1],
-                    "cosine": round(float(values[at, other]), 4),
-                    "count": known.get(keys[other][0], 0),
-                }
-                for other in np.argsort(np.where(folded == folded[at], np.inf, -values[at]), kind="stable")[:nearest]
-                if folded[other] != folded[at]
-            ]
-            for name, values in near.items()
-        }
-        rows.append({"word": word, "label": label, "why": why, "count": known.get(word, 0), "layers": layers})
-    return rows
+
+    def nearest_of(at: int, values: Rows) -> list[dict[str, Any]]:
+        order = np.argsort(np.where(folded == folded[at], np.inf, -values[at]), kind="stable")[:nearest].tolist()
+        return [
+            {**_entry(keys[other], known), "cosine": round(float(values[at, other]), 4)}
+            for other in order
+            if folded[other] != folded[at]
+        ]
+
+    chosen = _chosen(space, keys, entries, missed=missed, asked=asked)
+    return [
+        {**_entry(keys[at], known), "why": why, "layers": {name: nearest_of(at, rows) for name, rows in near.items()}}
+        for at, why in chosen.items()
+    ]
+
+
+def _entry(key: tuple[str, str], known: Mapping[str, int]) -> dict[str, Any]:
+    word, label = key
+    return {"word": word, "label": label, "count": known.get(word, 0)}
 
 
 def ambiguous(space: Space) -> list[dict[str, Any]]:
