@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -18,16 +19,17 @@ from deid_assets.defs.ingest import GOLD as GOLD_ASSET
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import gold_batches
+from deid_assets.formats.atomic import atomic_file
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
-from deid_assets.reports.analyses import alike_md, errors_md
+from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
 from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
 from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
-from deid_assets.training.analysis import answer, errors_json, vectors_json
+from deid_assets.training.analysis import answer, describe
 from deid_assets.training.corpora import GOLD, read_raw
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
@@ -166,6 +168,9 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
     card = train_model(recipe, materials, work)
     failed, notes = int(card.dev["failed"]), int(card.dev["notes"])
     floor = corpus.settings.gates.tagger_f1
+    dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
+    analysis = describe([answer(work, dev)], Corpus("development notes", tuple(dev)))
+    page = corpus.settings.reports / f"tagger-{recipe.name}.html"
     return Draft(
         tables={"files": pack(work)},
         sources=[corpus.files.receipt(TRAINING_CORPUS, ALL)],
@@ -174,8 +179,14 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
             Verdict("answered", failed == 0, True, {"failed": failed, "notes": notes}, "Development notes."),
         ],
         counts={"card": card_digest(work), "dev_f1": card.dev_f1, "seconds": card.seconds, "bytes": card.size_bytes},
-        metadata={**show_card(card), **show_analysis(recipe, materials, work)},
+        metadata={**show_card(card), **show_analysis(analysis), "html": dg.MetadataValue.path(str(page))},
+        publish=lambda _: _write(page, analysis_html(analysis)),
     )
+
+
+def _write(page: Path, html: str) -> None:
+    with atomic_file(page) as file:
+        file.write(html.encode())
 
 
 def show_card(card: Card) -> dict[str, dg.MetadataValue]:
@@ -212,18 +223,15 @@ def _scores_md(card: Card) -> str:
     return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
 
 
-def show_analysis(recipe: Recipe, materials: Materials, model: Path) -> dict[str, dg.MetadataValue]:
-    """Return what the UI shows of a model's errors and vectors on the development notes: labels and figures, no words."""
-    trainer = load_trainer(recipe.plugin)
-    dev = make_task(recipe, materials, trainer).dev
-    errors = errors_json(answer(model, dev), dev)
-    vectors, _ = vectors_json(trainer, model, dev, native=recipe.native)
+def show_analysis(analysis: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
+    """Return what the UI shows of a model's errors and vectors: labels and figures, no words."""
+    vectors, name = analysis["vectors"], analysis["models"][0]["name"]
     found: dict[str, dg.MetadataValue] = {
-        "errors_on_development_notes": dg.MetadataValue.md(errors_md(errors)),
+        "errors_on_development_notes": dg.MetadataValue.md(errors_md(analysis["errors"])),
         "neighbours_with_the_same_label": dg.MetadataValue.md(alike_md(vectors)),
     }
     if "left_out" not in vectors:
-        title = f"Vectors of {recipe.name}"
+        title = f"Vectors of {name}"
         found["vectors"] = show_png(space_png(vectors, title=title), title=title)
     return found
 

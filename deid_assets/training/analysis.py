@@ -71,10 +71,14 @@ def analyse(models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions 
         PluginError: A plugin is missing, or a model is damaged.
         TrainingError: A tagger fails on every note.
     """
-    options = options or AnalysisOptions()
     if len({model.resolve() for model in models}) < len(models) or not models:
         raise InputError("give one model folder or several different ones")
-    answered = [answer(model, corpus.documents) for model in models]
+    return describe([answer(model, corpus.documents) for model in models], corpus, options=options)
+
+
+def describe(answered: Sequence[Answered], corpus: Corpus, *, options: AnalysisOptions | None = None) -> dict[str, Any]:
+    """Return the document of models that have answered for the notes of a corpus; as ``analyse``."""
+    options = options or AnalysisOptions()
     first = answered[0]
     trainer = plugins.load_trainer(str(first.card.recipe["plugin"]))
     return {

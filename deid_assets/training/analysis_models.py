@@ -18,8 +18,6 @@ from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.scoring import TagScores, score_outcomes
 
-LEARNT_ROLES = frozenset({"train", "dev"})
-"""Corpora of a card that a model was made by."""
 _UNCOMPARED = frozenset({"name", "description", "licence", "onnx", "settings"})
 
 
@@ -147,7 +145,7 @@ def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:
         "learnt_from": [
             {"name": each.name, "role": each.role, "notes": each.notes, "spans": each.spans} for each in card.corpora
         ],
-        "has_learnt_these": any(each.digest == corpus.digest and each.role in LEARNT_ROLES for each in card.corpora),
+        "these_are_its": next((each.role for each in card.corpora if each.digest == corpus.digest), ""),
         "seconds": card.seconds,
         "size_bytes": card.size_bytes,
     }

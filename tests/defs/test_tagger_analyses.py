@@ -28,7 +28,7 @@ def shown(installation, asset):
 
     event = installation.instance.get_latest_materialization_event(dg.AssetKey(asset.split("/")))
     metadata = event.asset_materialization.metadata
-    return {name: getattr(value, "md_str", value.value) for name, value in metadata.items()}
+    return {name: getattr(value, "md_str", None) or value.value for name, value in metadata.items()}
 
 
 def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, note_records):
@@ -51,3 +51,10 @@ def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, not
     told = json.dumps(metadata)
     assert "Zed" not in told
     assert "| NAME |" in told
+
+    page = installation.settings().reports / "tagger-mine.html"
+    assert metadata["html"] == str(page)
+    text = page.read_text()
+    assert "<h1>mine</h1>" in text
+    assert "These are the notes that mine was chosen by" in text
+    assert "Zed" not in text

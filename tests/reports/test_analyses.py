@@ -41,7 +41,7 @@ def model(name, f1, **changed):
         "fingerprint": "f" * 64,
         "trained_at": "2026-11-05T22:04:00+00:00",
         "learnt_from": [{"name": "letters", "role": "train", "notes": 30, "spans": 90}],
-        "has_learnt_these": False,
+        "these_are_its": "",
         "seconds": 12.0,
         "size_bytes": 2_000_000,
         "f1": {"value": f1, "low": f1 - 0.1, "high": f1 + 0.05},
@@ -149,8 +149,11 @@ def test_words_are_on_a_restricted_page_alone(document, restricted):
 
 
 def test_notes_that_were_learnt_are_warned_of(document):
-    document["models"][0]["has_learnt_these"] = True
-    assert "full has learnt from these notes" in text_of(analysis_html(document))
+    document["models"][0]["these_are_its"] = "train"
+    document["models"][1]["these_are_its"] = "dev"
+    page = text_of(analysis_html(document))
+    assert "full has learnt from these notes" in page
+    assert "These are the notes that linear was chosen by" in page
 
 
 def test_a_page_without_errors_or_gold_can_be_made(document):

@@ -33,7 +33,7 @@ def html():
     six = {level: dict.fromkeys(("sub_category", "category", "binary"), 1.0) for level in ("entity", "token")}
     model = {
         "name": "full", "plugin": "flair", "plugin_version": "1", "fingerprint": "f", "trained_at": "2026",
-        "learnt_from": [], "has_learnt_these": False, "seconds": 1.0, "size_bytes": 1, "f1": None, "failed": 0,
+        "learnt_from": [], "these_are_its": "", "seconds": 1.0, "size_bytes": 1, "f1": None, "failed": 0,
         "six": six, "changes": [], "difference": None,
     }  # fmt: skip
     vectors = {

@@ -63,7 +63,7 @@ def test_a_model_is_scored_and_its_errors_are_told(trained, notes):
     assert document["labels"]["NAME"]["fn"] == 1
     assert document["errors"]["kinds"] == {"missed": 1, "boundary": 0, "label": 0, "spurious": 0}
     assert document["notes"]["spans"] == 4
-    assert not model["has_learnt_these"]
+    assert model["these_are_its"] == ""
 
 
 def test_a_model_that_is_no_network_says_so_in_one_line(trained, notes):
@@ -75,8 +75,8 @@ def test_a_model_that_is_no_network_says_so_in_one_line(trained, notes):
 def test_notes_that_a_model_has_learnt_are_named(trained, notes):
     folder = trained("mine", "Lee", "Ray")
 
-    assert analyse([folder], notes("Lee", "Ray", corpus="train"))["models"][0]["has_learnt_these"]
-    assert analyse([folder], dev(notes))["models"][0]["has_learnt_these"]
+    assert analyse([folder], notes("Lee", "Ray", corpus="train"))["models"][0]["these_are_its"] == "train"
+    assert analyse([folder], dev(notes))["models"][0]["these_are_its"] == "dev"
 
 
 def test_what_a_change_costs_is_told_with_its_interval(trained, notes):
@@ -163,9 +163,7 @@ def test_faults_are_told_before_anything_is_read(trained, notes, tmp_path):
 def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, as_network):
     from deid_assets.defs.training import show_analysis
 
-    recipe = Recipe.model_validate({"name": "mine", "plugin": "xwords"})
-    materials = Materials(corpora=[notes("Lee", "Ray", corpus="train")], dev=dev(notes))
-    found = show_analysis(recipe, materials, trained("mine", "Lee", "Ray"))
+    found = show_analysis(analyse([trained("mine", "Lee", "Ray")], dev(notes)))
 
     assert list(found) == ["errors_on_development_notes", "neighbours_with_the_same_label", "vectors"]
     assert found["vectors"].md_str.startswith("![Vectors of mine](data:image/png;base64,")
