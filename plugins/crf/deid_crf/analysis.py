@@ -26,15 +26,31 @@ _CHANNELS = {
     "g": "a list",
 }
 _FORMS = {
-    "g": "three letters in it",
-    "h": "its shape",
-    "l": "in lower case",
-    "n": "its length",
-    "p": "its beginning",
-    "s": "its end",
-    "w": "as it stands",
-    "z": "its shape in short",
+    "w": {
+        "g": "three letters in it",
+        "h": "its shape",
+        "l": "in lower case",
+        "n": "its length",
+        "p": "its beginning",
+        "s": "its end",
+        "w": "as it stands",
+        "z": "its shape in short",
+    },
+    "z": {"l": "with the one before", "r": "with the one after", "t": "with both neighbours"},
+    "c": {"s": "its shape"},
+    "f": {"b": "its last two words", "l": "its last word"},
+    "i": {"b": "the field of the line before", "i": "its first words"},
+    "p": {
+        "b": "lines from the end",
+        "l": "words from the left",
+        "r": "words from the right",
+        "t": "lines from the top",
+        "w": "words from left and right",
+    },
+    "o": {"a": "after", "b": "before", "l": "before and here", "r": "here and after", "t": "here"},
+    "n": {"l": "to the left", "r": "to the right"},
 }
+"""What the first letter of an attribute says of the rest."""
 
 
 def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:
@@ -82,8 +98,8 @@ def _said(name: str) -> dict[str, str]:
     about, place = _CHANNELS.get(channel, channel), int(offset or 0)
     if place:
         about += f", {abs(place)} to the {'left' if place < 0 else 'right'}"
-    form = _FORMS.get(what[:1]) if channel == "w" else None
-    if form and what != "edge":
-        # Beginnings and ends say their length before their letters.
-        return {"about": f"{about}, {form}", "what": what[2:] if what[0] in "ps" else what[1:]}
-    return {"about": about, "what": what}
+    form = _FORMS.get(channel, {}).get(what[:1])
+    if form is None:
+        return {"about": about, "what": what}
+    # Beginnings and ends of a word say their length before their letters.
+    return {"about": f"{about}, {form}", "what": what[2:] if channel == "w" and what[0] in "ps" else what[1:]}
