@@ -128,16 +128,25 @@ def change_policy(options: argparse.Namespace) -> None:
                     instance=instance,
                     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 )
-                print(f"{batch}  {told(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB")
+                print(
+                    f"{batch}  {told(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB", flush=True
+                )
         seconds = time.perf_counter() - started
     if profiler:
         profiler.dump_stats(options.profile)
     print(f"policy change       {seconds:6.1f} s, {options.notes / seconds:,.0f} notes/s over {len(batches)} batches")
+    print(f"processor time      {cpu_s():6.1f} s, of this process and its workers, starting them included")
 
 
 def memory_mb() -> float:
     """Return the proportional set size of this process and its workers."""
     return sum(map(_pss_mb, _tree(os.getpid())))
+
+
+def cpu_s() -> float:
+    """Return the processor time that this process and its workers have used."""
+    stats = (Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split() for pid in _tree(os.getpid()))
+    return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
 def told(done) -> str:  # noqa: ANN001 - a class that is imported late

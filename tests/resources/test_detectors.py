@@ -21,6 +21,25 @@ class Detector:
 """
 
 
+LISTED = """
+from pathlib import Path
+from deid_assets import Phi, Span, SpanSet
+
+class Detector:
+    name, version, labels = "@NAME@", "1", frozenset({Phi.NAME})
+
+    def __init__(self, *, names):
+        path = Path(names)
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        self._names = [line for file in files for line in file.read_text().split()]
+
+    def detect(self, notes):
+        for note in notes:
+            places = [(note.text.find(name), name) for name in self._names if name in note.text]
+            yield SpanSet.of(note, [Span(at, at + len(name), Phi.NAME, source=self.name) for at, name in places])
+"""
+
+
 @pytest.fixture
 def open_pool(detector_site):
     pools = []
@@ -68,3 +87,27 @@ def test_worker_processes_give_what_one_process_gives(open_pool):
     assert together == alone
     assert alone[5] == Failed("note-5", STAGE, "LookupError")
     assert [type(outcome) for n, outcome in enumerate(alone) if n != 5] == [SpanSet] * 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_workers_that_outlive_a_run_load_a_detector_anew_when_its_files_changed(
+    write_detector, tmp_path, monkeypatch, open_pool, in_folder
+):
+    """A list of names that grew must not be the old one in a worker: names would be left."""
+    write_detector(tmp_path / "site", "listed", body=LISTED)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    option = tmp_path / "names"
+    if in_folder:
+        option.mkdir()
+    names = option / "names.txt" if in_folder else option
+    notes = [Note(f"note-{n}", "Ann and Bob. " + "x " * (CHUNK_CHARS // 2)) for n in range(3)]
+
+    found = []
+    for known in ("Ann", "Ann Bob"):
+        names.write_text(known)
+        pool = open_pool({"listed": {"names": str(option)}}, workers=2)
+        found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans/listed")])
+        pool.close()
+
+    assert found == [[1, 1, 1], [2, 2, 2]]
