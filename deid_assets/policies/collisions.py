@@ -11,7 +11,6 @@ digests of the whole corpus, ``merged`` from those of its batches.
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable
@@ -22,7 +21,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.policies.drawing import ATTEMPTS, fold
+from deid_assets.policies.drawing import ATTEMPTS, fold, signs_of
 
 DIGEST_BYTES = 8
 """Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
@@ -46,7 +45,6 @@ IDENTIFIERS = NUMBERS | {Phi.PHONE, Phi.FAX}
 """Categories whose values are looked for among all others', whatever the category: an account may be a record."""
 
 
-_SEPARATORS = re.compile("[^0-9A-Za-z]+")
 _OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
 
 
@@ -116,7 +114,7 @@ class Originals(Container[str]):
 def normal(value: str) -> str:
     """Return the value for comparison: its letters and digits, folded, without separators."""
     if value.isascii():
-        return _SEPARATORS.sub("", value).lower()
+        return signs_of(value).lower()
     return "".join(char for char in fold(value) if char.isalnum())
 
 

@@ -6,6 +6,7 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from deid_assets.core.errors import PolicyError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
+_NO_DIGITS = bytes(byte for byte in range(256) if chr(byte) not in digits)
+_NO_SIGNS = bytes(byte for byte in range(256) if chr(byte) not in ascii_letters + digits)
 T = TypeVar("T")
 _BLOCK_BYTES = 64  # of SHA-256
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
@@ -103,6 +106,18 @@ def fold(text: str) -> str:
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(char for char in decomposed if not unicodedata.combining(char))
     return " ".join(text.casefold().split())
+
+
+def digits_of(text: str) -> str:
+    """Return the digits 0 to 9 of a text."""
+    return text.encode().translate(None, _NO_DIGITS).decode()
+
+
+def signs_of(text: str) -> str:
+    """Return the letters and digits of a text, as they are."""
+    if text.isascii():
+        return text.encode().translate(None, _NO_SIGNS).decode()
+    return "".join(filter(str.isalnum, text))
 
 
 def spelt_out(name: str) -> str:

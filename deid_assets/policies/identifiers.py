@@ -57,10 +57,18 @@ def schemes_for(label: Phi, lang: str | None) -> tuple[Scheme, ...]:
 
 def scheme_of(value: str, label: Phi, lang: str | None) -> Scheme | None:
     """Return the kind a value is of, its check characters right, or ``None``."""
+    if not _any_of(label).fullmatch(value):
+        return None
     for scheme in schemes_for(label, lang):
         if scheme.pattern.fullmatch(value) and scheme.is_valid(value):
             return scheme
     return None
+
+
+@lru_cache(maxsize=len(Phi))
+def _any_of(label: Phi) -> re.Pattern[str]:
+    """Return what matches every value that may be of one of the kinds of a category: few are."""
+    return re.compile("|".join(f"(?:{scheme.pattern.pattern})" for scheme in schemes_for(label, None)))
 
 
 def redrawn(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:

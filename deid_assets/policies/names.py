@@ -83,6 +83,43 @@ def full_name(text: str, lang: str | None) -> str | None:
 @lru_cache(maxsize=16384)
 def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
     """Return the words of a name, each with what becomes of it, and the characters that are in no word."""
+    return _plain(text, lang) or _parsed(text, lang)
+
+
+def _plain(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str] | None:
+    """Return the same for names and initials with a blank between them: nearly every name, and read word by word."""
+    words = text.split(" ")
+    read = [_plain_word(word, lang) for word in words]
+    values = [found[0] for found in read if found is not None]
+    if len(values) < len(words) or (len(words) == 1 and len(values[0]) == 1):
+        return None
+    if len(words) == 1:
+        return (Piece(0, len(text), "name", None),), ""
+    given = _given_places(values, locale_of(lang))
+    pieces: list[Piece] = []
+    start = 0
+    for place, (word, (value, kind)) in enumerate(zip(words, filter(None, read), strict=True)):
+        end = start + (len(word) if kind == "name" else len(value))
+        pieces.append(Piece(start, end, kind, "n" if place in given else "last"))
+        start += len(word) + 1
+    return tuple(pieces), " "
+
+
+@lru_cache(maxsize=16384)
+def _plain_word(word: str, lang: str | None) -> tuple[str, Literal["initials", "name"]] | None:
+    """Return the folded name, or initial, that a word is wherever it stands; ``None`` where that is not sure."""
+    token = word[0] if len(word) == 2 and word[1] == "." else word
+    if not token.isalpha() or not token[0].isupper() or not (len(token) == 1 or token[1:].islower()):
+        return None
+    value, words = fold(token), locale_of(lang).name_words
+    if len(value) < len(token) or value in _SUFFIXES:
+        return None
+    if value in words.particles or value in words.all_titles or value in words.degrees:
+        return None
+    return value, "initials" if len(token) == 1 else "name"
+
+
+def _parsed(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
     locale = locale_of(lang)
     words = [(start, end) for match in _WORD.finditer(text) for start, end in _unglued(match, locale)]
     values = [fold(text[start:end]) for start, end in words]
@@ -178,23 +215,22 @@ def _given_groups(text: str, words: list[tuple[int, int]], groups: list[list[int
     }
     if shouted and not text.isupper():  # DUPONT Marie
         return set(range(len(groups))) - shouted
-    if (after := _surnames_first(text, words, groups, locale)) is not None:
-        return set(range(after, len(groups)))
-    return {0} if locale.lang in ("es", "pt") else set(range(len(groups) - 1))
+    return set(_given_places([fold(text[slice(*words[group[0]])]) for group in groups], locale))
 
 
-def _surnames_first(text: str, words: list[tuple[int, int]], groups: list[list[int]], locale: Locale) -> int | None:
-    """Return where the given names begin in "Bruzzone Gian Carlo", ``None`` where nothing tells of that order.
+def _given_places(values: list[str], locale: Locale) -> range:
+    """Return which of the folded words of a name, in no special order, are given names.
 
-    The first word must be no given name. A last word that is a surname too tells only after a word that is one, and
-    not in English, where surnames are given as first names.
+    In "Bruzzone Gian Carlo" the surname stands first: the first word is no given name, and the last one is. A last
+    word that is a surname too tells that only after a word that is one, and not in English, where surnames are given
+    as first names.
     """
-    values = [fold(text[slice(*words[group[0]])]) for group in groups]
     first, last = values[0], values[-1]
     tells = last not in locale.surnames or (first in locale.surnames and locale.lang != "en")
-    if first in locale.given or last not in locale.given or not tells:
-        return None
-    return next(n for n in range(len(groups) - 1, 0, -1) if n == 1 or values[n - 1] not in locale.given)
+    if first not in locale.given and last in locale.given and tells:
+        after = next(n for n in range(len(values) - 1, 0, -1) if n == 1 or values[n - 1] not in locale.given)
+        return range(after, len(values))
+    return range(1 if locale.lang in ("es", "pt") else len(values) - 1)
 
 
 def _comma_after(text: str, words: list[tuple[int, int]], place: int) -> bool:

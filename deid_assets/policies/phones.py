@@ -10,7 +10,7 @@ from typing import NamedTuple
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.policies.collisions import first_free
-from deid_assets.policies.drawing import Draw, fold, listed
+from deid_assets.policies.drawing import Draw, digits_of, fold, listed
 
 _REGIONS: Mapping[str, tuple[str, ...]] = {
     "en": ("US", "GB", "IE"),
@@ -39,6 +39,7 @@ _EXTENSION = re.compile(
     r"|[\s,;(]*(?<![^\W\d_])x(?P<joined>[0-9]{1,6})\)?\s*$",
     re.IGNORECASE,
 )
+_PLAIN = re.compile(r"[0-9\s()+./-]+", re.ASCII)
 _FIXED = "fixed"
 _MOBILE = "mobile"
 _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
@@ -101,26 +102,32 @@ def phone(text: str, context: Context, attempt: int = 0) -> str | None:
     ``None`` where there is no number, or a word that does not only say what the number is. A number that no country
     of the note's language has, such as a pager's, gets other digits.
     """
-    count = sum(char.isdigit() for char in text)
-    if count < 3 or any(char.isdigit() and not char.isascii() for char in text):
-        return None
-    if not _WORDS.issuperset(re.findall(r"[^\W\d_]+", fold(text))):
+    if len(digits_of(text)) < 3 or not (_PLAIN.fullmatch(text) or _is_worded(text)):
         return None
     return first_free(lambda number: _phone(text, context, number), text, context, attempt)
 
 
+def _is_worded(text: str) -> bool:
+    """Whether all digits are those of ASCII, and all words say what the number is."""
+    if any(char.isdigit() and not char.isascii() for char in text):
+        return False
+    return _WORDS.issuperset(re.findall(r"[^\W\d_]+", fold(text)))
+
+
 def _phone(text: str, context: Context, attempt: int) -> str:
-    match = _EXTENSION.search(text)
-    split = match.start() if match and sum(map(str.isdigit, text[: match.start()])) > 3 else len(text)
+    match = None if _PLAIN.fullmatch(text) else _EXTENSION.search(text)
+    split = match.start() if match and len(digits_of(text[: match.start()])) > 3 else len(text)
     main, rest = text[:split], text[split:]
-    digits = "".join(filter(str.isdigit, main))
+    digits = digits_of(main)
     plan = _plan_of(main, digits, context.note.lang)
     # With or without the country's code, it is the same number.
     value = digits if plan is None else f"+{plan.country}{digits[plan.kept :]}"
     draw = Draw(context, "phone", value, attempt=attempt)
     drawn = _other_digits(digits, draw) if plan is None else digits[: plan.kept] + _drawn(digits, plan, draw)
-    tail = Draw(context, "extension", text, attempt=attempt) if rest else draw
-    return _filled(main, drawn) + _filled(rest, _other_digits("".join(filter(str.isdigit, rest)), tail))
+    if not rest:
+        return _filled(main, drawn)
+    tail = Draw(context, "extension", text, attempt=attempt)
+    return _filled(main, drawn) + _filled(rest, _other_digits(digits_of(rest), tail))
 
 
 def _drawn(digits: str, plan: Plan, draw: Draw) -> str:
@@ -214,7 +221,7 @@ def _other_digits(digits: str, draw: Draw) -> str:
 
 def _filled(text: str, digits: str) -> str:
     row = iter(digits)
-    return "".join(next(row) if char.isdigit() else char for char in text)
+    return "".join([next(row) if char.isdigit() else char for char in text])
 
 
 LABELS = frozenset((Phi.PHONE, Phi.FAX))

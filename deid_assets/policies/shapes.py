@@ -8,14 +8,15 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.policies.collisions import first_free
 from deid_assets.policies.dates import patient_days
-from deid_assets.policies.drawing import Draw
+from deid_assets.policies.drawing import Draw, digits_of, signs_of
 from deid_assets.policies.identifiers import HETU, scheme_of
 from deid_assets.policies.phones import phone
 
 __all__ = ["identifier", "phone", "reshape"]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_HEX = "0123456789ABCDEF"
+_DIGITS, _HEX = "0123456789", "0123456789ABCDEF"
+_MAC_CHARS = 17
 _MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}")
 # Words that name the number are not part of it: "patient ID: 123".
 _LABEL_WORDS = re.compile(
@@ -24,6 +25,7 @@ _LABEL_WORDS = re.compile(
     r"|henkil\u00f6tunnus|steuer-id|rpps|vin|id|no)\b[\s:#.\u00ba]*)+(?=\S*[0-9])",
     re.IGNORECASE,
 )
+_DIGIT = re.compile("[0-9]")
 _SIGN, _NO_BLANK = re.compile(r"[^\W_]"), re.compile(r"\S")
 _SSN = re.compile(r"[0-9]{3}([- ]?)[0-9]{2}\1[0-9]{4}")
 
@@ -33,9 +35,9 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
 
     Separators and case do not matter for the draw: ``123-45`` and ``12345`` become the same digits.
     """
-    value = "".join(char for char in text.upper() if char.isalnum())
-    stream = iter(Draw(context, kind, value, attempt=attempt).stream(len(text)))
-    is_mac = _MAC.fullmatch(text) is not None
+    draw = Draw(context, kind, signs_of(text.upper()), attempt=attempt)
+    stream = iter(draw.stream(len(text)))
+    is_mac = len(text) == _MAC_CHARS and _MAC.fullmatch(text) is not None
     drawn: list[str] = []
     is_first_digit = True
     for char in text:
@@ -44,7 +46,7 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
         elif char.isdigit():
             low = 1 if is_first_digit and char != "0" else 0
             is_first_digit = False
-            drawn.append(str(low + next(stream) % (10 - low)))
+            drawn.append(_DIGITS[low + next(stream) % (10 - low)])
         elif char.isalpha():
             drawn.append(_like(char, _LETTERS[next(stream) % 26]))
         else:
@@ -57,9 +59,9 @@ def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str
 
     ``None`` if it has no digit, or if every draw is somebody's. A date inside it moves by the patient's offset.
     """
-    if not any(char.isdigit() for char in text):
+    if _DIGIT.search(text) is None and not any(map(str.isdigit, text)):
         return None
-    words = _LABEL_WORDS.match(text)
+    words = _LABEL_WORDS.match(text) if text[0].isalpha() else None
     start = words.end() if words else 0
     value = text[start:]
     drawn = first_free(lambda number: _identifier(label, value, context, number), value, context, attempt)
@@ -67,7 +69,7 @@ def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str
 
 
 def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | None:
-    value = "".join(filter(str.isalnum, text)).upper()
+    value = signs_of(text).upper()
     if not value.isascii():
         return reshape(text, context, label, attempt)
     lang = context.note.lang
@@ -103,7 +105,7 @@ def _filled(text: str, signs: str, *, sign: re.Pattern[str] = _SIGN) -> str:
 
 def _ssn(text: str, context: Context, attempt: int) -> str:
     """Return a number in the issued ranges: no area 000, 666 or 900 to 999, no group 00, no serial 0000 (SSA 2011)."""
-    draw = Draw(context, "ssn", "".join(filter(str.isdigit, text)), attempt=attempt)
+    draw = Draw(context, "ssn", digits_of(text), attempt=attempt)
     area = 1 + draw.below(898)
     area += area >= 666
     return _filled(text, f"{area:03}{1 + draw.below(99):02}{1 + draw.below(9999):04}")

@@ -9,7 +9,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, owner_of
 from deid_assets.policies.evidence import Role, role_in, stands_in
-from deid_assets.policies.locales import Locale, Pool, locale_of
+from deid_assets.policies.locales import Locale, locale_of
 
 _BYTES = 4  # of the number that chooses a letter
 
@@ -68,6 +68,7 @@ def reletter(letter: str, context: Context) -> str:
     return cased_like(letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1]))
 
 
+@lru_cache(maxsize=16384)
 def _initial(key: Key, owner: str, lang: str | None, value: str) -> str:
     place = ord(value) - ord("a") if value else -1
     if not 0 <= place < len(ascii_lowercase):
@@ -97,6 +98,13 @@ def _candidate(key: Key, owner: str, lang: str | None, wanted: tuple[Role, str, 
     """Return the name that one attempt draws for an owner's role and value."""
     role, value, number = wanted
     locale = locale_of(lang)
-    pool: Pool = {"f": locale.female, "m": locale.male, "n": locale.neutral}.get(role, locale.last)
-    pool = pool.starting(_initial(key, owner, lang, value[0]))
-    return pool.pick(Draw.of(key, owner, "name", value, attempt=number))
+    pool = (
+        locale.last
+        if role == "last"
+        else locale.female
+        if role == "f"
+        else locale.male
+        if role == "m"
+        else locale.neutral
+    )
+    return pool.starting(_initial(key, owner, lang, value[0])).pick(Draw.of(key, owner, "name", value, attempt=number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
@@ -117,8 +117,7 @@ def nearest(locale: Locale, name: str, known: Container[str]) -> str | None:
     city = find_city(locale, name)
     if city is None:
         return None
-    others = [(other, fold(endonym(locale, other))) for other in _of(city.country)]
-    listed = [(_distance(city, other), value) for other, value in others if value in known]
+    listed = [(_distance(city, other), value) for other, value in _written(locale, city.country) if value in known]
     return min(listed)[1] if listed else None
 
 
@@ -152,8 +151,21 @@ def _small(locale: Locale) -> Sequence[str]:
 def _of(country: str) -> Sequence[City]:
     """Return the cities of a country but those within the bounds of a large one, which are mostly its districts."""
     found = world().of_country(country)
-    large = [city for city in found if city.population >= _LARGE]
-    return [city for city in found if not any(_is_within(city, other) for other in large)]
+    large = sorted((city for city in found if city.population >= _LARGE), key=lambda city: city.latitude)
+    latitudes = [city.latitude for city in large]
+    kept = []
+    for city in found:
+        first = bisect_left(latitudes, city.latitude - _REACH_OF_HUGE)
+        last = bisect_right(latitudes, city.latitude + _REACH_OF_HUGE)
+        if not any(_is_within(city, other) for other in large[first:last]):
+            kept.append(city)
+    return kept
+
+
+@lru_cache(maxsize=64)
+def _written(locale: Locale, country: str) -> Sequence[tuple[City, str]]:
+    """Return the cities of a country, each with its folded name in the language."""
+    return [(city, fold(endonym(locale, city))) for city in _of(country)]
 
 
 def _is_within(city: City, other: City) -> bool:
