@@ -2,14 +2,13 @@
 
 It computes what that computes, with less work. Only attention sees rows of equal length; all else, nine tenths of the
 arithmetic, runs over the sub-tokens that there are. The last block runs over the first sub-tokens of words alone,
-since no other has a tag. Query, key and value are one matrix, and the scale is part of it.
+since no other has a tag. The scale of attention is part of a matrix, and RoFormer's angles are one operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -52,24 +51,18 @@ def example(settings: PieceSettings) -> Mapping[str, torch.Tensor]:
     return {name: torch.from_numpy(array) for name, array in packed_feeds(cut).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where states stand: entry of each place of the rows, place of each entry, and the angles of each entry.
+class Places(NamedTuple):
+    """Where states stand.
 
     Args:
-        slots: (rows, longest).
-        places: (entries,).
-        turns: Cosines and sines, (entries, 1, 1, half a head); none without RoFormer.
+        slots: Which of them stands at each place of each row: (rows, longest), none below 0.
+        places: Where each stands in ``slots`` laid flat: (states,).
+        positions: Where each stands in its row: (states,).
     """
 
     slots: torch.Tensor
     places: torch.Tensor
-    turns: tuple[torch.Tensor, torch.Tensor] | None
-
-    def of(self, entries: torch.Tensor, slots: torch.Tensor, places: torch.Tensor) -> _Layout:
-        """Return the layout of some of the entries."""
-        turns = (self.turns[0][entries], self.turns[1][entries]) if self.turns else None
-        return _Layout(slots, places, turns)
+    positions: torch.Tensor
 
 
 class PackedEncoder(torch.nn.Module):
@@ -87,9 +80,8 @@ class PackedEncoder(torch.nn.Module):
         self.pieces, self.norm = given.word_embeddings, given.LayerNorm
         self.looks = given.token_type_embeddings
         self.stands = getattr(given, "position_embeddings", None)
-        is_turned = self.stands is None
-        self.turns = _turns(model.config) if is_turned else torch.nn.ParameterList()
-        self.blocks = torch.nn.ModuleList(_Block(layer, turned=is_turned) for layer in model.base_model.encoder.layer)
+        turns = _turns(model.config) if self.stands is None else None
+        self.blocks = torch.nn.ModuleList(_Block(layer, turns) for layer in model.base_model.encoder.layer)
         self.scores = model.classifier
 
     def forward(self, *given: torch.Tensor) -> torch.Tensor:
@@ -97,11 +89,12 @@ class PackedEncoder(torch.nn.Module):
         feeds = dict(zip(self._names, given, strict=True))
         read = self._embedded(feeds)
         hidden = torch.where(feeds["slots"] < 0, _HIDDEN, 0.0)[:, None, None, :]
-        layout = _Layout(feeds["slots"].clamp(min=0), feeds["places"], self._turned(feeds["positions"]))
+        places = Places(feeds["slots"].clamp(min=0), feeds["places"], feeds["positions"])
         for block in self.blocks[:-1]:
-            read = block(read, layout, hidden)
-        of_words = layout.of(feeds["words"], feeds["word_slots"], feeds["word_places"])
-        found: torch.Tensor = self.scores(self.blocks[-1](read, layout, hidden, (read[feeds["words"]], of_words)))
+            read = block((read, places), (read, places), hidden)
+        words = feeds["words"]
+        asking = read[words], Places(feeds["word_slots"], feeds["word_places"], feeds["positions"][words])
+        found: torch.Tensor = self.scores(self.blocks[-1](asking, (read, places), hidden))
         return found
 
     def _embedded(self, feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -112,91 +105,82 @@ class PackedEncoder(torch.nn.Module):
         found: torch.Tensor = self.norm(read)
         return found
 
-    def _turned(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        if not len(self.turns):
-            return None
-        cosines, sines = (table[positions][:, None, None] for table in self.turns)
-        return cosines, sines
-
-
-def _turns(config: Any) -> torch.nn.ParameterList:
-    """Return cosines and sines of RoFormer's angles: (positions, half a head)."""
-    half = config.hidden_size // config.num_attention_heads // 2
-    rates = _BASE ** (-torch.arange(half, dtype=torch.float64) / half)
-    angles = torch.arange(config.max_position_embeddings, dtype=torch.float64)[:, None] * rates
-    return torch.nn.ParameterList([angles.cos().float(), angles.sin().float()])
-
 
 class _Block(torch.nn.Module):
     """One block of an encoder.
 
     Args:
         layer: Of the trained module.
-        turned: Whether query and key are turned by where they stand.
+        turns: Cosines and sines by which query and key are turned, or none.
     """
 
-    def __init__(self, layer: Any, *, turned: bool) -> None:
+    def __init__(self, layer: Any, turns: tuple[torch.Tensor, torch.Tensor] | None) -> None:
         super().__init__()
         attention = layer.attention.self
-        self.heads = attention.num_attention_heads
-        order = _halves(self.heads, attention.attention_head_size) if turned else None
-        query = _part(attention.query, order, factor=attention.attention_head_size**-0.5)
-        key, value = _part(attention.key, order), _part(attention.value, None)
-        self.whole, self.known, self.query = _joined(query, key, value), _joined(key, value), _joined(query)
+        self.heads, size = attention.num_attention_heads, attention.attention_head_size
+        order = _halves(self.heads, size) if turns else torch.arange(self.heads * size)
+        self.turns = torch.nn.ParameterList(turns or [])
+        self.query = _changed(attention.query, order, factor=size**-0.5)
+        self.key, self.value = _changed(attention.key, order), attention.value
         self.attended, self.attended_norm = layer.attention.output.dense, layer.attention.output.LayerNorm
         self.wide, self.act = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
         self.narrow, self.norm = layer.output.dense, layer.output.LayerNorm
 
     def forward(
-        self,
-        read: torch.Tensor,
-        layout: _Layout,
-        hidden: torch.Tensor,
-        asking: tuple[torch.Tensor, _Layout] | None = None,
+        self, asking: tuple[torch.Tensor, Places], read: tuple[torch.Tensor, Places], hidden: torch.Tensor
     ) -> torch.Tensor:
-        """Return states after the block: of all that is read, or of ``asking`` alone.
+        """Return the states of those that ask, after the block.
 
         Args:
-            read: (sub-tokens, width).
-            layout: Of ``read``.
+            asking: States, (states, width), and where they stand.
+            read: The same of all that they see.
             hidden: (rows, 1, 1, longest), added to attention.
-            asking: Some of the states, and their layout.
         """
-        if asking is None:
-            query, key, value = self._heads(self.whole(read), layout, turned=2)
-            state, places = read, layout.places
-        else:
-            state, places = asking[0], asking[1].places
-            (query,) = self._heads(self.query(state), asking[1], turned=1)
-            key, value = self._heads(self.known(read), layout, turned=1)
+        query = self._heads(self._turned(self.query(asking[0]), asking[1]), asking[1])
+        key = self._heads(self._turned(self.key(read[0]), read[1]), read[1])
+        value = self._heads(self.value(read[0]), read[1])
         shares = torch.softmax(query @ key.transpose(2, 3) + hidden, dim=3)
-        seen = (shares @ value).transpose(1, 2).reshape(-1, state.shape[1])[places]
-        state = self.attended_norm(self.attended(seen) + state)
+        seen = (shares @ value).transpose(1, 2).reshape(-1, self.attended.in_features)[asking[1].places]
+        state = self.attended_norm(self.attended(seen) + asking[0])
         found: torch.Tensor = self.norm(self.narrow(self.act(self.wide(state))) + state)
         return found
 
-    def _heads(self, states: torch.Tensor, layout: _Layout, *, turned: int) -> Sequence[torch.Tensor]:
-        """Return the parts of joined states as (rows, heads, longest, width of a head) each.
+    def _turned(self, states: torch.Tensor, places: Places) -> torch.Tensor:
+        if not len(self.turns):
+            return states
+        turn: Any = _Turn  # its base class has no types
+        turned: torch.Tensor = turn.apply(states[:, None], places.positions[:, None], *self.turns)
+        return turned[:, 0]
 
-        Args:
-            states: (entries, parts times width).
-            layout: Of the states.
-            turned: How many of the parts, the first ones, are query or key.
-        """
-        width = self.attended.in_features
-        size = width // self.heads
-        if layout.turns:
-            pairs = states[:, : turned * width].reshape(-1, turned * self.heads, 2, size // 2)
-            states = torch.cat([_turn(pairs, *layout.turns), states[:, turned * width :]], dim=1)
-        rows_count, longest = layout.slots.shape
-        padded = states[layout.slots].reshape(rows_count, longest, -1, self.heads, size)
-        return padded.permute(2, 0, 3, 1, 4).unbind(0)
+    def _heads(self, states: torch.Tensor, places: Places) -> torch.Tensor:
+        """Return states as (rows, heads, longest, width of a head)."""
+        rows_count, longest = places.slots.shape
+        size = self.attended.in_features // self.heads
+        return states[places.slots].reshape(rows_count, longest, self.heads, size).transpose(1, 2)
 
 
-def _turn(pairs: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
-    """Return (entries, heads times width) of (entries, heads, 2, half), each pair turned by its angle."""
-    even, odd = pairs[:, :, :1], pairs[:, :, 1:]
-    return torch.cat([even * cosines - odd * sines, odd * cosines + even * sines], dim=2).flatten(1)
+class _Turn(torch.autograd.Function):
+    """Turns each pair of numbers of a head by its angle; one operator of ONNX Runtime."""
+
+    @staticmethod
+    def forward(_: Any, states: torch.Tensor, positions: torch.Tensor, *turns: torch.Tensor) -> torch.Tensor:
+        """Return states turned: (states, 1, width); of a head, the first half are the pairs' first numbers."""
+        cosines, sines = (table[positions][:, :, None] for table in turns)
+        first, second = states.reshape(len(states), 1, -1, 2, cosines.shape[3]).unbind(3)
+        return torch.stack([first * cosines - second * sines, second * cosines + first * sines], dim=3).flatten(2)
+
+    @staticmethod
+    def symbolic(graph: Any, states: Any, positions: Any, *turns: Any) -> Any:
+        """Return the operator of the exported graph. It takes no row that is longer than the tables: each is a row."""
+        return graph.op("com.microsoft::RotaryEmbedding", states, positions, *turns).setType(states.type())
+
+
+def _turns(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return cosines and sines of RoFormer's angles: (positions, half a head)."""
+    half = config.hidden_size // config.num_attention_heads // 2
+    rates = _BASE ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.arange(config.max_position_embeddings, dtype=torch.float64)[:, None] * rates
+    return angles.cos().float(), angles.sin().float()
 
 
 def _halves(heads: int, size: int) -> torch.Tensor:
@@ -204,14 +188,9 @@ def _halves(heads: int, size: int) -> torch.Tensor:
     return torch.arange(heads * size).reshape(heads, size // 2, 2).transpose(1, 2).flatten()
 
 
-def _part(layer: Any, order: torch.Tensor | None, *, factor: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-    weight, bias = layer.weight.detach() * factor, layer.bias.detach() * factor
-    return (weight, bias) if order is None else (weight[order], bias[order])
-
-
-def _joined(*parts: tuple[torch.Tensor, torch.Tensor]) -> torch.nn.Linear:
-    """Return one layer that gives side by side what several give."""
-    weight, bias = (torch.cat(values) for values in zip(*parts, strict=True))
-    joined = torch.nn.Linear(weight.shape[1], weight.shape[0])
-    joined.weight, joined.bias = torch.nn.Parameter(weight), torch.nn.Parameter(bias)
-    return joined
+def _changed(layer: Any, order: torch.Tensor, *, factor: float = 1.0) -> torch.nn.Linear:
+    """Return a layer whose numbers come in another order, each times a factor."""
+    changed = torch.nn.Linear(layer.in_features, layer.out_features)
+    changed.weight = torch.nn.Parameter(layer.weight.detach()[order] * factor)
+    changed.bias = torch.nn.Parameter(layer.bias.detach()[order] * factor)
+    return changed
