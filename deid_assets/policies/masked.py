@@ -38,6 +38,7 @@ _FUNCTION_WORDS = frozenset(
         " am an der die das den dem im und von vom van het en och"
     )
 )
+_PROPER = frozenset({Phi.CITY, Phi.REGION, Phi.COUNTRY})  # values with no word of another kind, as "Street" is
 _PREPARED = "questions of the note are answered"
 _LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format has them
 
@@ -142,7 +143,7 @@ def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
         else:
             locale = locale_of(known)
             lemma, form = locale.inflection.split(text[start:end], lambda base: is_name(locale_of(known), base))
-            question = Question(opening(lang, Phi.NAME), (None,), 0, _capital(lemma))
+            question = Question(opening(lang, Phi.NAME), (None,), 0, _capital(lemma), is_proper=True)
             found.append(Word(start, end, question, form if has_pack else ""))
     return tuple(found)
 
@@ -155,7 +156,7 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
     found = []
     for place, (match, shown) in enumerate(zip(matches, parts, strict=True)):
         wanted = fold(match[0]) if is_lower else _capital(match[0])
-        question = Question(opening(lang, label), parts, place, wanted) if shown is None else None
+        question = Question(opening(lang, label), parts, place, wanted, label in _PROPER) if shown is None else None
         found.append(Word(match.start(), match.end(), question))
     return tuple(found)
 

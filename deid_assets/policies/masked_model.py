@@ -33,12 +33,14 @@ class Question(NamedTuple):
         parts: Words of the value that are shown, and ``None`` for each blank.
         place: Which of the parts is asked for.
         word: What the blank hides, in the case in which candidates are wanted.
+        is_proper: Whether words that the vocabulary has with a small letter too are none: "Pressure" is no name.
     """
 
     opening: str
     parts: tuple[str | None, ...]
     place: int
     word: str
+    is_proper: bool = False
 
 
 _Blank = tuple[str, tuple[str | None, ...], int]
@@ -143,7 +145,8 @@ class MaskedModel:
 
     def _pool(self, question: Question) -> _Pool:
         """Return the candidates of a blank. They depend on the blank and on the case and script of what it hides."""
-        kind = f"{question.word[0].isupper() if self._is_cased else None}{_script(question.word)}"
+        is_upper = self._is_cased and question.word[0].isupper()
+        kind = f"{is_upper} {question.is_proper} {_script(question.word)}"
         blank = (question[:3], kind)
         if blank not in self._pools:
             ids = tuple(self._probable(question))
@@ -160,7 +163,7 @@ class MaskedModel:
         found: list[int] = []
         for number in np.argsort(-scores, kind="stable"):
             word = self._word(int(number))
-            if word is not None and self._fits(word, question.word):
+            if word is not None and self._fits(word, question):
                 found.append(int(number))
                 if len(found) == POOL:
                     break
@@ -176,9 +179,19 @@ class MaskedModel:
                 odds = scores[row, rows[row][1][1]].softmax(-1)[self._inner].sum()
                 pool.is_whole[place] = bool(odds <= _GOES_ON)
 
-    def _fits(self, word: str, original: str) -> bool:
-        is_case = not self._is_cased or (word[0].isupper() is original[0].isupper() and word[1:].islower())
-        return is_case and _script(word) == _script(original)
+    def _fits(self, word: str, question: Question) -> bool:
+        original = question.word
+        if _script(word) != _script(original):
+            return False
+        if not self._is_cased:
+            return True
+        is_case = word[0].isupper() is original[0].isupper() and word[1:].islower()
+        return is_case and not (question.is_proper and self._is_common(word))
+
+    def _is_common(self, word: str) -> bool:
+        """Whether the vocabulary has the word with a small letter too."""
+        pieces = self._pieces(word.lower())
+        return len(pieces) == 1 and self._word(pieces[0]) == word.lower()
 
     def _word(self, number: int) -> str | None:
         """Return the word that a sub-token is; ``None`` for special ones and for those that are part of a word."""

@@ -14,7 +14,7 @@ NAMES = "Anna Berta Carla Doris Ella Frida Greta Hanna Irma Julia Karin Lotta Ma
 CITIES = "Rome Paris Oslo Bonn Lyon Turin Malmo Ghent Leeds Porto"
 TRADES = "nurse baker smith cook tailor driver painter farmer miner clerk"
 SENTENCE = "the patient is called she works as a lives in city of from . de"
-PARTS = "##son ##berg ##s Mart Zol [LINE]"
+PARTS = "##son ##berg ##s Mart Zol [LINE] Nurse Of"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SPECIAL = "[PAD] [UNK] [CLS] [SEP] [MASK]"
 
@@ -47,5 +47,5 @@ def save_model() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def vocabulary() -> frozenset[str]:
-    """The whole words that the model knows."""
+    """The whole words that the model knows; it also has ``Nurse`` and ``Of``, which are no names."""
     return frozenset(f"{NAMES} {CITIES} {TRADES} {SENTENCE} Mart Zol".split())

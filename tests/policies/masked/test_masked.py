@@ -176,9 +176,19 @@ def test_a_word_that_the_model_goes_on_with_is_no_candidate(model):
     assert len(load(str(model), "").answer([question], top_k=5)[0]) == 5
 
 
+@pytest.mark.parametrize("is_proper", [False, True])
+def test_a_word_that_is_also_written_small_is_no_name(model, is_proper):
+    question = Question("The patient is called", (None,), 0, "Zaventem", is_proper)
+
+    (found,) = load(str(model), "").answer([question], top_k=100)
+
+    assert ("Nurse" in found) is not is_proper
+    assert "Anna" in found
+
+
 def test_a_note_is_redacted_and_the_text_around_stays(policy_of):
-    note = Note("n", "Seen: Bob Smith of Bern. Smith is well.", patient_id="p", lang="en")
-    spans = [Span(6, 15, Phi.NAME), Span(19, 23, Phi.CITY), Span(25, 30, Phi.NAME)]
+    note = Note("n", "Seen: J. Smith of Bern. Smith is well.", patient_id="p", lang="en")
+    spans = [Span(6, 14, Phi.NAME), Span(18, 22, Phi.CITY), Span(24, 29, Phi.NAME)]
 
     text = redact(note, DisjointSpans("n", note.digest, tuple(spans)), policy_of(), key=KEY).text
 
