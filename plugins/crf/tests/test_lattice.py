@@ -1,4 +1,4 @@
-"""The chain in NumPy against every tag sequence, one by one, and against CRFsuite."""
+"""The chain in NumPy against every tag sequence, one by one."""
 
 from __future__ import annotations
 
