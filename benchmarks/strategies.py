@@ -40,11 +40,11 @@ from deid_assets.training.recipe import Recipe
 FOLDS = 3
 ENCODER = {
     "new": {"layers": 2, "hidden": 96, "heads": 4, "vocabulary": 4_000},
-    "epochs": 8,
-    "batch": 8,
+    "epochs": 10,
+    "batch": 4,
     "keep_empty": 0.3,
-    "learning_rate": 2e-3,
-    "collapse_after": 8,
+    "learning_rate": 1e-3,
+    "collapse_after": 10,
     "threads": 1,
 }
 """Settings of the network: a small encoder from nothing. The last epoch is kept, since nothing is held out."""
