@@ -102,7 +102,10 @@ def require_patient(context: Context, action: str) -> None:
 
 def fold(text: str) -> str:
     """Return the text for comparison: lower case, no accents, single spaces."""
-    if not text.isascii():
+    if text.isascii():
+        if text.isalpha():  # nearly every word
+            return text.lower()
+    else:
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(char for char in decomposed if not unicodedata.combining(char))
     return " ".join(text.casefold().split())

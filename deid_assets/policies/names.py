@@ -87,29 +87,34 @@ def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
 
 
 def _plain(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str] | None:
-    """Return the same for names and initials with a blank between them: nearly every name, and read word by word."""
-    words = text.split(" ")
-    read = [_plain_word(word, lang) for word in words]
+    """Return the same for names and initials with blanks and perhaps a comma between them: nearly every name."""
+    last, comma, first = text.partition(",")
+    words = [*last.split(" "), *first.removeprefix(" ").split(" ")] if comma else text.split(" ")
+    is_upper = text.isupper()
+    read = [_plain_word(word, lang, is_upper=is_upper) for word in words]
     values = [found[0] for found in read if found is not None]
     if len(values) < len(words) or (len(words) == 1 and len(values[0]) == 1):
         return None
     if len(words) == 1:
         return (Piece(0, len(text), "name", None),), ""
-    given = _given_places(values, locale_of(lang))
+    given = range(last.count(" ") + 1, len(words)) if comma else _given_places(values, locale_of(lang))
     pieces: list[Piece] = []
     start = 0
     for place, (word, (value, kind)) in enumerate(zip(words, filter(None, read), strict=True)):
+        if comma and place == given.start:
+            start = len(text) - len(first.removeprefix(" "))
         end = start + (len(word) if kind == "name" else len(value))
         pieces.append(Piece(start, end, kind, "n" if place in given else "last"))
         start += len(word) + 1
-    return tuple(pieces), " "
+    return tuple(pieces), f"{comma} "
 
 
 @lru_cache(maxsize=16384)
-def _plain_word(word: str, lang: str | None) -> tuple[str, Literal["initials", "name"]] | None:
+def _plain_word(word: str, lang: str | None, *, is_upper: bool) -> tuple[str, Literal["initials", "name"]] | None:
     """Return the folded name, or initial, that a word is wherever it stands; ``None`` where that is not sure."""
     token = word[0] if len(word) == 2 and word[1] == "." else word
-    if not token.isalpha() or not token[0].isupper() or not (len(token) == 1 or token[1:].islower()):
+    is_name = (len(token) > _SHORT and token.isupper()) if is_upper else token[1:].islower()
+    if not token.isalpha() or not token[0].isupper() or not (len(token) == 1 or is_name):
         return None
     value, words = fold(token), locale_of(lang).name_words
     if len(value) < len(token) or value in _SUFFIXES:

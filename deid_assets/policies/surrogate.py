@@ -44,9 +44,9 @@ class Surrogate:
         make = _MAKERS.get(label)
         if make is None or not self._has_pack(context, label):
             return fall_back(text, span, context)
-        place = {"start": span.start} if label in _PLACED else {}
+        is_placed = label in _PLACED
         for attempt in range(ATTEMPTS):
-            drawn = make(text, context, attempt, **place)
+            drawn = make(text, context, attempt, start=span.start) if is_placed else make(text, context, attempt)
             if drawn is None:
                 break
             if drawn.casefold() == text.casefold():

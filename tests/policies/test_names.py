@@ -18,7 +18,6 @@ from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import locale_of
 from deid_assets.policies.locales.finnish import cases
-from deid_assets.policies.names import full_name
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
 from deid_assets.testing import marked
@@ -231,72 +230,6 @@ def test_a_word_that_lists_do_not_settle_is_what_the_note_says(word):
 
     surname = draw(f"Dieter {word}", lang="de").split()[1]
     assert draw(word, lang="de", before=full) == surname
-
-
-def test_a_surrogate_that_is_a_name_of_the_note_becomes_the_tag_and_is_counted():
-    free = draw("Smith")
-    text = f"{free} and Smith"
-    note = Note("n", text, patient_id="p", lang="en")
-    context = Context(note, KEY)
-
-    assert Surrogate()("Smith", Span(len(free) + 5, len(text), Phi.NAME), context) == "[NAME]"
-    assert context.fallbacks == {Phi.NAME: 1}
-
-
-@pytest.mark.parametrize(
-    ("written", "is_taken"),
-    [
-        ("{name}", True),
-        ("{NAME}", True),
-        ("{name}'s", True),
-        ("{lower}", False),
-        ("{name}ville", False),
-        ("\u00e9{name}", False),
-    ],
-)
-def test_only_a_word_with_a_capital_takes_a_name(written, is_taken):
-    free = draw("Smith")
-    before = written.format(name=free, NAME=free.upper(), lower=free.lower()) + " "
-
-    assert (draw("Smith", before=before) == "[NAME]") is is_taken
-
-
-def test_a_name_in_lower_case_that_is_marked_takes_it_too(redacted):
-    free = draw("Smith", patient="patient-1")
-
-    assert redacted(f"<NAME>{free.lower()}</NAME> <NAME>Smith</NAME>").split()[1] == "[NAME]"
-
-
-def test_a_whole_name_of_the_batch_is_not_drawn():
-    note = Note("n", "John Smith", patient_id="p", lang="en")
-    span = Span(0, 10, Phi.NAME)
-    first = Surrogate()("John Smith", span, Context(note, KEY))
-    real = Note("m", first, patient_id="q", lang="en")
-    batch = [(real, DisjointSpans.of(real, [Span(0, len(first), Phi.NAME)]))]
-    originals = originals_of(Policy("mine", Surrogate()), KEY, batch)
-
-    assert Surrogate()("John Smith", span, Context(note, KEY, originals=originals)) == "[NAME]"
-
-
-@settings(deadline=None)
-@given(
-    st.sampled_from(locale_of("en").female.names[:300]),
-    st.sampled_from(locale_of("en").last.names[:300]),
-    st.lists(st.sampled_from(locale_of("en").last.names), max_size=40),
-    st.booleans(),
-    st.integers(0, 99),
-)
-def test_a_name_has_one_surrogate_in_every_note_and_batch_or_the_tag(first, last, others, is_met, patient):
-    name, beside = f"{first} {last}", " ".join(others)
-    alone = draw(name, patient=str(patient))
-    met = {full_name(name, "en"), full_name(alone, "en") if is_met else "somebody else"}
-    note = Note("n", f"{beside} {name}", patient_id=str(patient), lang="en")
-    span = Span(len(beside) + 1, len(note.text), Phi.NAME)
-
-    drawn = Surrogate()(name, span, Context(note, KEY, originals=met))
-
-    assert drawn in (alone, "[NAME]")
-    assert (drawn == "[NAME]") is (is_met or not set(alone.split()).isdisjoint(note.text.split()))
 
 
 def test_two_words_of_a_name_seldom_become_one():
