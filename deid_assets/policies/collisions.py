@@ -5,7 +5,8 @@ alone, and what a draw is compared with is a set, so neither the order of the no
 the result. Nearly always the first draw is taken: a batch of a million numbers of ten digits meets one draw in ten
 thousand. Then, and only then, a batch that holds the real value writes another surrogate than one that does not.
 Never writing a real value comes first; whoever needs the same surrogate over all batches as well gives every run the
-digests of the whole corpus, ``merged`` from those of its batches.
+digests of the whole corpus, ``merged`` from those of its batches. Names are drawn once only, and the tag takes the place
+of one that is somebody's: a person who changes names between two notes is worse than one who is not named in one.
 """
 
 from __future__ import annotations

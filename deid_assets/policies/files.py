@@ -52,7 +52,7 @@ BUILTIN = (
 )
 """Names of the policies that come with the package."""
 
-REVISION = 4
+REVISION = 5
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
 
 

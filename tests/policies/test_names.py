@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context, Policy, redact
+from deid_assets.core.redact import Context, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import locale_of
 from deid_assets.policies.locales.finnish import cases
-from deid_assets.policies.surrogate import Surrogate, originals_of
+from deid_assets.policies.surrogate import Surrogate
 from deid_assets.policies.words import is_name
 from deid_assets.testing import marked
 
