@@ -218,3 +218,20 @@ def test_running_it_loads_no_pytorch(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[] [] 4"
+
+
+def test_many_notes_at_once_give_what_each_gives_alone(tmp_path: Path) -> None:
+    detector = OnnxDetector(model=folder(tmp_path), threads=1)
+    notes = [Note(f"n{number}", (TEXT + "\n") * (number % 5) if number % 7 else " ") for number in range(80)]
+
+    assert list(detector.detect(notes)) == [found for note in notes for found in detector.detect([note])]
+
+
+def test_many_chains_of_unlike_length_are_decoded_as_each_alone() -> None:
+    rng = np.random.default_rng(5)
+    chain = Chain(*(rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (5,), (5,))))
+    emissions = [rng.normal(size=(size, 5)).astype(np.float32) for size in rng.integers(1, 30, 300)]
+
+    for one, path, shares in zip(emissions, chain.best(emissions), chain.shares(emissions), strict=True):
+        assert path.tolist() == chain.best([one])[0].tolist()
+        np.testing.assert_allclose(shares, chain.shares([one])[0], atol=1e-6)
