@@ -11,7 +11,7 @@ from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context, Policy
+from deid_assets.core.redact import Context, Policy, Replacer
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.policies import contacts, names, places
 from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, Originals, covered
@@ -19,6 +19,7 @@ from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.locales import check_languages, languages, locale_of, versions
+from deid_assets.policies.masked import MaskedSurrogate
 from deid_assets.policies.shapes import identifier, phone
 
 
@@ -104,14 +105,17 @@ def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]
         key: Of the surrogates.
         batch: Notes with their spans, read once.
     """
-    if not _surrogates(policy):
+    if not any(isinstance(replacer, Surrogate | MaskedSurrogate) for replacer in _used(policy)):
         return ()
     return Originals.of(key, batch, labels=IDENTIFIERS | _PERSONAL, value_of=_value_of)
 
 
 def _surrogates(policy: Policy) -> list[Surrogate]:
-    used = (policy.default, *policy.actions.values())
-    return [replacer for replacer in used if isinstance(replacer, Surrogate)]
+    return [replacer for replacer in _used(policy) if isinstance(replacer, Surrogate)]
+
+
+def _used(policy: Policy) -> tuple[Replacer, ...]:
+    return (policy.default, *policy.actions.values())
 
 
 def _value_of(note: Note, span: Span) -> str | None:

@@ -23,6 +23,7 @@ from deid_assets.policies.masked import MaskedSurrogate, checked_model
 from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.masked_model import MaskedModel, Question, load
 from deid_assets.policies.surrogate import Surrogate, originals_of
+from deid_assets.policies.tags import Tag
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -297,7 +298,8 @@ def test_files_of_two_trainings_are_one_line_and_are_read_once(tmp_path, save_mo
     assert load(str(folder), "2")
 
 
-def test_a_full_name_of_the_batch_is_no_surrogate(draw, model):
+@pytest.mark.parametrize("default", [Surrogate(), Tag()])
+def test_a_full_name_of_the_batch_is_no_surrogate(draw, model, default):
     note = Note("n", "Zita Smith", patient_id="p", lang="en")
     drawn = draw("Zita Smith")
     first, last = drawn.split()
@@ -306,7 +308,7 @@ def test_a_full_name_of_the_batch_is_no_surrogate(draw, model):
         values = [(Note(other, other, lang="en"), Span(0, len(other), Phi.NAME)) for other in others]
         batch = [(other, DisjointSpans.of(other, [span])) for other, span in values]
         replacer = MaskedSurrogate(str(model), files=checked_model(str(model)))
-        policy = Policy("mine", Surrogate(), {Phi.NAME: replacer})
+        policy = Policy("mine", default, {Phi.NAME: replacer})
         spans = DisjointSpans.of(note, [Span(0, len(note.text), Phi.NAME)])
         return redact(note, spans, policy, key=KEY, originals=originals_of(policy, KEY, batch)).text
 
