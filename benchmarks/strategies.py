@@ -4,7 +4,7 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger 
 
 The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
 ``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from the source and then, with the weights that
-gave, from the target. The last is for the network alone: CRFsuite cannot go on from a model. A target without a train
+gave, from the target. The last is for the network alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
 part is divided into folds by note, and each note is read by a model that has not seen it. Labels are the seven
 categories of i2b2 2014, of which those are kept that the target and both sources annotate. Intervals are of a paired
 bootstrap over the notes of the target.

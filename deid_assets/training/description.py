@@ -18,7 +18,7 @@ from deid_assets.training.corpora import Corpus
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores
 
-_SOFTWARE = ("deid-assets", "flair", "numpy", "python-crfsuite", "tokenizers", "torch", "transformers")
+_SOFTWARE = ("deid-assets", "flair", "numpy", "scipy", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
