@@ -89,7 +89,7 @@ class CorpusResource(dg.ConfigurableResource["Corpus"]):
         return self._corpus
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002 - Dagster's signature
-        """End worker processes and database connections with the run."""
+        """Let go of detectors and database connections with the run; worker processes end with this process."""
         if self._corpus is not None:
             self._corpus.close()
             self._corpus = None
