@@ -3,10 +3,10 @@
 python benchmarks/bench_flair.py [--model FOLDER] [--notes 100] [--threads 1 2] [--passes 5] [--hidden 256]
 
 Without a model, one is trained for one epoch on synthetic notes: its tags are poor, its speed is that of any tagger
-of its widths. With DEID_CORPORA set, the notes are those of MEDDOCAN's development set. Flair's predict is given
-sentences that are made before the clock starts; the detectors start from the notes' text. --notes are timed, all of
-the set are scored. Every pass runs each of them
-once, so that a busy machine is busy for all; a ratio is the median of the passes' ratios.
+of its widths. With DEID_CORPORA set, the notes are those of MEDDOCAN's development set; --notes of them are timed, and
+with --model all are scored. Flair's predict is given sentences that are made before the clock starts; the detectors
+start from the notes' text. Every pass runs each of them once, so that a busy machine is busy for all; a ratio is the
+median of the passes' ratios. Two threads of PyTorch wait for each other by spinning: measure them on an idle machine.
 """
 
 from __future__ import annotations
