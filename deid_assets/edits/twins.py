@@ -13,9 +13,16 @@ from deid_assets.edits.repopulate import identity_in
 from deid_assets.policies.surrogate import Surrogate
 
 
+class _OtherNames(Surrogate):
+    """Surrogates that are drawn again, since a twin without a name is none."""
+
+    __slots__ = ()
+    redraws = True
+
+
 def twin_policy() -> Policy:
     """Return the policy that writes other names and keeps everything else."""
-    return Policy("twin", Surrogate(), keep=frozenset(Phi) - {Phi.NAME})
+    return Policy("twin", _OtherNames(), keep=frozenset(Phi) - {Phi.NAME})
 
 
 def twin_key(key: Key, number: int) -> Key:

@@ -39,22 +39,25 @@ class Surrogate:
     other_languages: Literal["stop", "tag"] = "stop"
     packs: tuple[str, ...] = field(default_factory=versions)
     keyed: ClassVar[bool] = True
+    redraws: ClassVar[bool] = False
+    """Whether a name is drawn again where it stands in the note or is another's, rather than tagged."""
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         label = span.label
+        once = label is Phi.NAME and not self.redraws  # another draw parts a name from the patient's other notes
         make = _MAKERS.get(label)
         if make is None or not self._has_pack(context, label):
             return fall_back(text, span, context)
         is_placed = label in _PLACED
         for attempt in range(ATTEMPTS):
             drawn = make(text, context, attempt, start=span.start) if is_placed else make(text, context, attempt)
-            if drawn is None:
+            if drawn is None and (once or label is not Phi.NAME):
                 break
-            if drawn.casefold() == text.casefold():
+            if drawn is None or drawn.casefold() == text.casefold():
                 continue
             if not self._is_anothers(drawn, label, context):
                 return drawn
-            if label is Phi.NAME:  # another draw here would part the name from the patient's other notes
+            if once:
                 break
         return fall_back(text, span, context)
 

@@ -123,3 +123,14 @@ def test_a_twin_differs_in_names_only():
     assert re.fullmatch(r"(.+), 45, came on 3 May 2021\. \1 left with (.+); MRN 1234567\.", one.text)
     assert not {"Ann", "Lee", "Bob", "Ray"} & {word for name in names for word in name.split()}
     assert one.text == again.text != other.text
+
+
+def test_a_twin_has_the_next_name_where_the_first_stands_in_the_note():
+    def twin_of(text):
+        return twin(Note("n", text, "p1", "en"), DisjointSpans.of(Note("n", text), [Span(0, 7, Phi.NAME)]), key=KEY)
+
+    first = twin_of("Ann Lee came.").text.removesuffix(" came.")
+    found = twin_of(f"Ann Lee came with {first}.")
+
+    assert not found.text.startswith((first, "Ann", "["))
+    assert found.text.endswith(f" came with {first}.")
