@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conditions import conditions
-from utility import crf_recipe, paired
+from utility import crf_recipe, paired, train_tagger
 
 from deid_assets import plugins
 from deid_assets.core.comparison import Comparison, Ratio
@@ -33,7 +33,7 @@ from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.phi import I2B2_2014, Phi
 from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
-from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
+from deid_assets.core.trainer import Document
 from deid_assets.training.corpora import check_apart, folds, read_corpus
 from deid_assets.training.recipe import Recipe
 
@@ -221,32 +221,11 @@ def _learnt(parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: fro
         check_apart([document for phase in phases for document in phase], test, role="test")
         with tempfile.TemporaryDirectory() as folder:
             started = time.process_time()
-            _train(recipe, phases, Path(folder))
+            train_tagger(recipe, phases, Path(folder))
             cpu += time.process_time() - started
             detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
             notes += _scored(detector, test, kept)
     return Outcome(notes, sum(len(phase) for phases, _ in parts for phase in phases) / len(parts), cpu)
-
-
-def _train(recipe: Recipe, phases: Phases, out: Path) -> None:
-    """Train on all of the documents. None is held out: nothing is chosen by one."""
-    trainer = plugins.load_trainer(recipe.plugin)
-    every = [document for phase in phases for document in phase]
-    task = Task(
-        phases=phases,
-        dev=[],
-        labels=label_inventory(every, native=recipe.native),
-        native=recipe.native,
-        scheme=recipe.scheme,
-        grouping=1 if recipe.grouping == "auto" else recipe.grouping,
-        seed=recipe.seed,
-        settings=trainer.settings(recipe.settings),
-    )
-    trainer.train(task, out, _progress)
-
-
-def _progress(epoch: Epoch) -> None:
-    print(f"\r{epoch.phase} {epoch.epoch:4} {epoch.loss:12,.3f}", end="", file=sys.stderr, flush=True)
 
 
 def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:

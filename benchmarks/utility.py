@@ -125,13 +125,14 @@ def crf_recipe(*, labels: Literal["category", "native"], seed: int, plain: bool)
     return Recipe(name="crf", plugin="crf", labels=labels, grouping=GROUPING, seed=seed, settings=settings)
 
 
-def train_tagger(recipe: Recipe, documents: Sequence[Document], out: Path) -> None:
-    """Train on all of the documents with a recipe's settings. None is held out: nothing is chosen by one."""
+def train_tagger(recipe: Recipe, phases: Sequence[Sequence[Document]], out: Path) -> None:
+    """Train on all of the documents, phase by phase, as a recipe says. None is held out: nothing is chosen by one."""
     trainer = plugins.load_trainer(recipe.plugin)
+    every = [document for phase in phases for document in phase]
     task = Task(
-        phases=[documents],
+        phases=phases,
         dev=[],
-        labels=label_inventory(documents, native=recipe.native),
+        labels=label_inventory(every, native=recipe.native),
         native=recipe.native,
         scheme=recipe.scheme,
         grouping=1 if recipe.grouping == "auto" else recipe.grouping,
@@ -144,7 +145,7 @@ def train_tagger(recipe: Recipe, documents: Sequence[Document], out: Path) -> No
 def _trained(recipe: Recipe, documents: Sequence[Document], tagged: int, test: Sequence[Document]) -> Trained:
     with tempfile.TemporaryDirectory() as folder:
         cpu = time.process_time()
-        train_tagger(recipe, documents, Path(folder))
+        train_tagger(recipe, [documents], Path(folder))
         cpu = time.process_time() - cpu
         detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
         return Trained(score(detector, test, native=recipe.native), cpu, _gold(documents), tagged)
@@ -199,7 +200,7 @@ def _gold(documents: Iterable[Document]) -> int:
 
 
 def _progress(epoch: Epoch) -> None:
-    print(f"\r{epoch.epoch:4} {epoch.loss:12,.1f}", end="", file=sys.stderr, flush=True)
+    print(f"\r{epoch.phase} {epoch.epoch:4} {epoch.loss:12,.3f}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """What assets show in the Dagster UI: counts as tables and plots, never text from notes."""
 
-import base64
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
@@ -8,6 +7,7 @@ import dagster as dg
 from deid_assets.core.counts import Evaluation
 from deid_assets.core.span import SpanSet
 from deid_assets.reports import plots, tables
+from deid_assets.reports.embedding import picture
 
 
 def label_counts(span_sets: Iterable[SpanSet]) -> dict[str, int]:
@@ -43,4 +43,4 @@ def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataV
 
 def show_png(png: bytes, *, title: str) -> dg.MetadataValue:
     """Return an image inside Markdown, which is how the UI shows one."""
-    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{base64.b64encode(png).decode()})")
+    return dg.MetadataValue.md(f"![{title}]({picture(png)})")

@@ -24,9 +24,9 @@ from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.locales import languages, locale_of
 from deid_assets.policies.masked_frames import WORDED, opening
 from deid_assets.policies.masked_model import Question
-from deid_assets.policies.names import full_name, parse
+from deid_assets.policies.names import is_somebodys, other_initials, parse
 from deid_assets.policies.shapes import reshape
-from deid_assets.policies.words import is_name, reletter
+from deid_assets.policies.words import is_name
 
 TOP_K = 10
 _LEAST = 2  # candidates
@@ -102,7 +102,7 @@ class MaskedSurrogate:
         cursor = 0
         for word in words:
             token = text[word.start : word.end]
-            other: str | None = _relettered(token, context) if word.is_initial else token
+            other: str | None = other_initials(token, context) if word.is_initial else token
             if word.question:
                 free = [candidate for candidate in next(candidates) if fold(candidate) not in map(fold, parts)]
                 other = _chosen(free, word, token, label, context)
@@ -164,10 +164,7 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
 def _is_anothers(drawn: str, label: Phi, context: Context) -> bool:
     """Whether a name is someone's full name in the batch, in any order; a city or a profession is nobody's alone."""
     lang = context.note.lang
-    if label is not Phi.NAME or not context.originals or (lang is not None and lang not in languages()):
-        return False
-    value = full_name(drawn, lang)
-    return value is not None and value in context.originals
+    return label is Phi.NAME and (lang is None or lang in languages()) and is_somebodys(drawn, context)
 
 
 def _capital(word: str) -> str:
@@ -189,12 +186,6 @@ def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, conte
         return None
     lang = context.note.lang
     return cased_like(token, locale_of(lang).inflection.join(other, word.form) if word.form else other)
-
-
-def _relettered(token: str, context: Context) -> str:
-    if len(token) > 1 and token[1:].islower():
-        return reletter(token[0], context)
-    return "".join(reletter(char, context) if char.isupper() or len(token) == 1 else char for char in token)
 
 
 def _redigited(text: str, context: Context) -> str:

@@ -57,7 +57,7 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     for token, (first, last, kind, place) in zip(words, pieces, strict=True):
         drawn = token
         if kind == "initials":
-            drawn = _other_initials(token, context)
+            drawn = other_initials(token, context)
         elif kind == "name":
             role: Role | None = "f" if place == "n" and sex == "f" else "m" if place == "n" and sex == "m" else place
             base, drawn = drawn_name(token, context, role=role, attempt=attempt)
@@ -78,6 +78,12 @@ def full_name(text: str, lang: str | None) -> str | None:
     """
     words = sorted(fold(text[piece.start : piece.end]) for piece in parse(text, lang)[0] if piece.kind == "name")
     return " ".join(words) if len(words) > 1 else None
+
+
+def is_somebodys(name: str, context: Context) -> bool:
+    """Whether a full name is one of the batch."""
+    value = full_name(name, context.note.lang) if context.originals else None
+    return value is not None and value in context.originals
 
 
 @lru_cache(maxsize=16384)
@@ -262,7 +268,8 @@ def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
     return None
 
 
-def _other_initials(token: str, context: Context) -> str:
+def other_initials(token: str, context: Context) -> str:
+    """Return other letters for initials, and for a name that is cut short."""
     if len(token) > 1 and token[1:].islower():
         return reletter(token[0], context)
     return "".join(reletter(letter, context) if letter.isupper() or len(token) == 1 else letter for letter in token)

@@ -64,10 +64,9 @@ class Surrogate:
     @staticmethod
     def _is_anothers(drawn: str, label: Phi, context: Context) -> bool:
         # Identifiers and phones see to it themselves; a city or a profession is nobody's alone.
-        if label not in _PERSONAL or not context.originals:
-            return False
-        value = names.full_name(drawn, context.note.lang) if label is Phi.NAME else drawn
-        return value is not None and value in context.originals
+        if label is Phi.NAME:
+            return names.is_somebodys(drawn, context)
+        return label in _PERSONAL and drawn in context.originals
 
     def _has_pack(self, context: Context, label: Phi) -> bool:
         lang = context.note.lang

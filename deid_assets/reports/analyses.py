@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.errors import InputError
+from deid_assets.reports import embedding
 from deid_assets.reports.analyses_plots import (
     COLOURS,
     MARKERS,
@@ -78,7 +74,7 @@ def analysis_html(document: Mapping[str, Any]) -> str:
     """
     if (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
         raise InputError(f"not an analysis of {SCHEMA}, version {VERSION}; make it again with this version")
-    vectors, script = document["vectors"], _script()
+    vectors, (script, digest) = document["vectors"], embedding.script("analysis/analysis.js")
     has_vectors = "left_out" not in vectors
     return render(
         "analysis/analysis.html.j2",
@@ -91,10 +87,10 @@ def analysis_html(document: Mapping[str, Any]) -> str:
         floor=axis_floor(row.recall for row in label_rows(document["labels"])),
         bars=error_bars(document["errors"]),
         shifts=shifts(vectors["alike"]) if has_vectors else {},
-        picture=_embedded(space_png(vectors, title="")) if has_vectors else "",
+        picture=embedding.picture(space_png(vectors, title="")) if has_vectors else "",
         sizes={"bar": BAR_WIDTH, "line": LINE_WIDTH, "margin": LINE_MARGIN},
         script=script,
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_digest=digest,
         points=_points(vectors) if has_vectors else "",
         places=_by_label(document.get("evidence", ())),
     )
@@ -188,14 +184,8 @@ def _by_label(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
     return found
 
 
-def _embedded(picture: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-
-
 def _points(vectors: Mapping[str, Any]) -> Markup:
-    """Return what the script draws, as JSON that cannot end the element it stands in."""
-    from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
-
+    """Return what the script draws."""
     drawn_as = shown_labels(vectors["labels"])
     own = [name for name in dict.fromkeys(drawn_as.values()) if name not in (OTHERS, OUTSIDE)]
     names = [*own, *([OTHERS] if OTHERS in drawn_as.values() else []), OUTSIDE]
@@ -216,15 +206,4 @@ def _points(vectors: Mapping[str, Any]) -> Markup:
             for one in vectors["projections"]
         ],
     }
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)  # noqa: S704 - no character of markup is left
-
-
-@cache
-def _script() -> Markup:
-    from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
-
-    source = files("deid_assets.reports").joinpath("templates/analysis/analysis.js").read_text(encoding="utf-8")
-    return Markup(source)  # noqa: S704 - a file of this package
+    return embedding.data(value)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid_assets.core.errors import InputError
+from deid_assets.reports import embedding
 from deid_assets.reports.charts import HEIGHT, WIDTH
 from deid_assets.reports.page import render
 from deid_assets.reports.report_charts import curve_charts, overlay, ranking_charts
 from deid_assets.reports.report_rows import ENOUGH_SPANS, browser_rows, left_rows, static_rows, worst_label
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 SCHEMA, VERSION = "deid-assets/evaluation-report", 1
 """The document that is shown."""
@@ -38,7 +31,7 @@ def report_html(report: Mapping[str, Any]) -> str:
         raise InputError(
             f"not a report of {SCHEMA}, version {VERSION}; make it again with this version of the software"
         )
-    script, names = _script(), list(report["systems"])
+    (script, digest), names = embedding.script("report/report.js"), list(report["systems"])
     results = report["results"]
     return render(
         "report/report.html.j2",
@@ -55,29 +48,11 @@ def report_html(report: Mapping[str, Any]) -> str:
         kinds=KINDS,
         causes=CAUSES,
         script=script,
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=_data({"causes": CAUSES, "export": _export(report), **browser_rows(report)}),
+        script_digest=digest,
+        data=embedding.data({"causes": CAUSES, "export": _export(report), **browser_rows(report)}),
         size={"width": WIDTH, "height": HEIGHT},
     )
 
 
 def _export(report: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"schema": "deid-assets/error-causes", "version": 1, "title": report["title"]}
-
-
-@cache
-def _script() -> Markup:
-    from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
-
-    source = files("deid_assets.reports").joinpath("templates/report/report.js").read_text(encoding="utf-8")
-    return Markup(source)  # noqa: S704 - a file of this package
-
-
-def _data(value: Any) -> Markup:
-    """Return JSON that cannot end the element it stands in."""
-    from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
-
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)  # noqa: S704 - no character of markup is left

@@ -1,4 +1,5 @@
 import datetime as dt
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -10,6 +11,9 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
 from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary
 from deid_assets.testing import marked
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 
 def scored(gold, pred, *, times=1):
@@ -212,3 +216,15 @@ def hostile_report():
 def hostile():
     """What is hostile in it, and the document."""
     return HOSTILE, hostile_report()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium that reaches for nothing by itself; skips where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield opened
+        opened.close()

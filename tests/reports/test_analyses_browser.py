@@ -1,27 +1,12 @@
 """The page of an analysis in headless Chromium: its view is drawn, turns, hides labels and fits the window."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from deid_assets.reports.analyses import analysis_html
 
 pytestmark = pytest.mark.browser
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 INK = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce((a, b) => a + b)"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ them; and ``packed``, in which sub-tokens lie one behind the other and only word
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,12 +27,12 @@ PACKED = "packed"
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderNetwork:
-    """An encoder around its sub-tokens, in rows that are padded.
+class _Encoder(ABC):
+    """An encoder around its sub-tokens.
 
     Args:
         pieces: Cuts words.
-        run: What ``padded`` gives to scores of every sub-token.
+        run: The network.
         tags: How many there are.
         positions: Sub-tokens in one batch, padding counted.
         alike: As in ``batches``.
@@ -44,48 +45,43 @@ class EncoderNetwork:
     alike: float = ALIKE
 
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
-        """Return the scores of each word's first sub-token, for each input."""
-        found = _empty(inputs, self.tags)
-        cut = _rows(self.pieces, inputs)
+        """Return the scores of each word, for each input."""
+        found = [np.zeros((len(part.tokens), self.tags), dtype=np.float32) for part in inputs]
+        cut = [
+            row for number, part in enumerate(inputs) for row in self.pieces.rows(part.text, part.tokens, source=number)
+        ]
         for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
-            scores = self.run(padded([cut[number] for number in batch], pad=self.pieces.settings.pad))
-            for place, number in enumerate(batch):
-                row = cut[number]
-                found[row.source][row.word : row.word + len(row.firsts)] = scores[place, row.firsts]
+            some = [cut[number] for number in batch]
+            for row, scores in zip(some, self._scores(some), strict=True):
+                found[row.source][row.word : row.word + len(row.firsts)] = scores
         return found
+
+    @abstractmethod
+    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+        """Return the scores of each row's words."""
 
 
 @dataclass(frozen=True, slots=True)
-class PackedNetwork:
-    """An encoder around its sub-tokens, one behind the other.
+class EncoderNetwork(_Encoder):
+    """An encoder that reads rows filled to the longest, as ``padded`` gives them, and scores every sub-token."""
 
-    Args:
-        pieces: Cuts words.
-        run: ``packed_feeds`` to scores of every word.
-        tags: How many there are.
-        positions: Sub-tokens in one batch, with the padding that attention sees.
-        alike: As in ``batches``.
+    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+        scores = self.run(padded(some, pad=self.pieces.settings.pad))
+        return (scores[place, row.firsts] for place, row in enumerate(some))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedNetwork(_Encoder):
+    """An encoder that reads sub-tokens one behind the other, as ``packed_feeds`` gives them, and scores words alone.
+
+    Its attention sees padding, the rest does not.
     """
 
-    pieces: Pieces
-    run: Run
-    tags: int
-    positions: int = POSITIONS
     alike: float = ALIKE_PACKED
 
-    def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
-        """Return the scores of each word, for each input."""
-        found = _empty(inputs, self.tags)
-        cut = _rows(self.pieces, inputs)
-        for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
-            some = [cut[number] for number in batch]
-            scores = self.run(packed_feeds(some))
-            at = 0
-            for row in some:
-                stop = at + len(row.firsts)
-                found[row.source][row.word : row.word + len(row.firsts)] = scores[at:stop]
-                at = stop
-        return found
+    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+        stops = np.cumsum([len(row.firsts) for row in some])
+        return np.split(self.run(packed_feeds(some)), stops[:-1])
 
 
 def packed_feeds(some: Sequence[Row]) -> Feeds:
@@ -124,14 +120,6 @@ def _slots(sizes: NDArray[np.int64], *, empty: int) -> tuple[NDArray[np.int64], 
     slots = np.full(inside.shape, empty, dtype=np.int64)
     slots[inside] = np.arange(sizes.sum())
     return slots, np.flatnonzero(inside)
-
-
-def _empty(inputs: Sequence[Input], tags: int) -> list[Emissions]:
-    return [np.zeros((len(part.tokens), tags), dtype=np.float32) for part in inputs]
-
-
-def _rows(pieces: Pieces, inputs: Sequence[Input]) -> list[Row]:
-    return [row for number, part in enumerate(inputs) for row in pieces.rows(part.text, part.tokens, source=number)]
 
 
 def load(folder: Path, settings: Mapping[str, Any], run: Run) -> EncoderNetwork | PackedNetwork:
