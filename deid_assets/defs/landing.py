@@ -43,7 +43,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        batch = batch_id(_sha256(path) for path in _files(arrival))
+        batch = batch_id((_sha256(path) for path in _files(arrival)), key=settings.key())
         target = batch_folder(settings, batch)
         if target.exists():
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.

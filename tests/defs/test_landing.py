@@ -7,6 +7,7 @@ import time
 import dagster as dg
 import pytest
 
+from deid_assets.core.keys import Key
 from deid_assets.defs.jobs import landing_sensor
 from deid_assets.defs.landing import SETTLE_S, arrivals, batch_folder, batch_sources, known_batches, take_in
 from deid_assets.defs.partitions import batch_id, batches
@@ -132,7 +133,15 @@ def test_a_batch_id_tells_nothing_of_the_file_name(settings):
 
 
 def test_the_id_does_not_depend_on_the_order_of_the_files():
-    assert batch_id(["a", "b"]) == batch_id(["b", "a"]) != batch_id(["ab"])
+    key = Key(b"0123456789abcdef")
+
+    assert batch_id(["a", "b"], key=key) == batch_id(["b", "a"], key=key) != batch_id(["ab"], key=key)
+
+
+def test_the_id_of_the_same_files_is_another_under_another_key():
+    first, other = Key(b"0123456789abcdef"), Key(b"fedcba9876543210")
+
+    assert batch_id(["a"], key=first) != batch_id(["a"], key=other)
 
 
 def test_what_arrived_is_open_to_its_owner_only(settings):
