@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from deid_assets.core.tagging import TagScheme, entities, tokenize
 from deid_assets.core.trainer import Task, Trainer, label_inventory
 from deid_assets.testing import check_detector, mark, marked
 from deid_crf import CrfDetector, CrfTrainer
+from deid_crf.trainer import KEPT_EVERY
 
 FILES = ("attributes.txt", "statistics.json", "tagger.json", "weights.safetensors")
 
@@ -263,7 +264,8 @@ def test_a_folder_with_pickles_is_refused(toy_model: Path, tmp_path: Path) -> No
         CrfDetector(model=model)
 
 
-@pytest.mark.parametrize(("iteration", "again"), [(1, 1), (25, 21)])
+# The search looks back ten steps before it ends, so on every machine it comes to the eleventh; no other number is sure.
+@pytest.mark.parametrize(("iteration", "again"), [(1, 1), (KEPT_EVERY + 1, KEPT_EVERY + 1)])
 def test_a_killed_run_leaves_no_model_and_goes_on_to_the_same(
     toy: SimpleNamespace, toy_model: Path, tmp_path: Path, iteration: int, again: int
 ) -> None:
@@ -308,17 +310,21 @@ def test_a_missing_list_in_a_model_is_refused(toy_model: Path, tmp_path: Path) -
         CrfDetector(model=altered(toy_model, tmp_path / "model", lists=["names.gaz"]))
 
 
-def test_many_notes_are_read_fast(toy: SimpleNamespace, toy_model: Path) -> None:
+def test_many_notes_are_read_with_little_work_for_each_token(toy: SimpleNamespace, toy_model: Path) -> None:
     detector = CrfDetector(model=toy_model)
-    notes = [replace(each.note, note_id=f"{each.note.note_id}-{n}") for n in range(400) for each in toy.documents()]
+    notes = [replace(each.note, note_id=f"{each.note.note_id}-{n}") for n in range(50) for each in toy.documents()]
     tokens = sum(len(tokenize(note.text)) for note in notes)
-
-    started = time.process_time()
-    found = list(detector.detect(notes))
+    list(detector.detect(notes[:6]))  # what is read once
+    calls: Counter[str] = Counter()
+    sys.setprofile(lambda _frame, event, _of: calls.update([event]))
+    try:
+        found = list(detector.detect(notes))
+    finally:
+        sys.setprofile(None)
 
     assert len(found) == len(notes)
-    # An idle core reads 100,000 of these; the bound leaves room for a slow one and is still missed by any per-token work.
-    assert tokens / (time.process_time() - started) > 15_000
+    # Calls are the same on every machine, where seconds are not; `benchmarks/bench_crf.py` prints those.
+    assert (calls["call"] + calls["c_call"]) / tokens < 70  # 49 when this was written
 
 
 def test_hidden_opinions_teach_the_tagger_to_do_without(toy: SimpleNamespace, tmp_path: Path) -> None:

@@ -145,12 +145,12 @@ def test_the_least_of_a_bowl_with_a_norm_is_found_where_it_is(l1: float) -> None
     assert last.x == pytest.approx(np.sign(centre) * np.maximum(np.abs(centre) - l1 / curve, 0), abs=5e-3)
 
 
-def test_the_value_falls_with_every_step() -> None:
+def test_no_step_raises_the_value() -> None:
     _, of_tags = likelihood()
     *_, last = islice(minimise(of_tags, np.zeros(of_tags.size), l1=0.05), 40)
 
     assert len(last.values) > 5
-    assert all(after < before for before, after in pairwise(last.values))
+    assert all(after <= before for before, after in pairwise(last.values))
 
 
 @pytest.mark.parametrize("kept", [1, 4, 9])
