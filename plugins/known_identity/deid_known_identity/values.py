@@ -18,6 +18,7 @@ LONG = 8
 MIN_PHONE = 6
 _NUMBER_GAP = re.compile(r"[ \t\u00a0./()\-\u2013]{0,3}(?:\r?\n)?[ \t]{0,2}\Z")
 _GAP = re.compile(r"[^\w]{0,4}\Z")
+_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _COUNTRY = re.compile(r"(?:\+|00)\d{1,3}[ \t./()\-]{0,3}(?:\(?0\)?[ \t./\-]{0,2})?\Z")
 
 
@@ -42,7 +43,7 @@ class Number:
     """A number of letters and digits, whatever stands between them.
 
     Args:
-        forms: Its letters and digits, folded; a telephone number may have several, with and without its prefix.
+        forms: Its letters and digits, folded; there may be several, with and without leading zeros or a prefix.
         typo: Whether one typo is forgiven.
         prefix: Whether a country code before it belongs to it.
     """
@@ -53,9 +54,12 @@ class Number:
 
     @classmethod
     def of(cls, value: str) -> Number | None:
-        """Return a record or national number, or nothing where it is too short to tell."""
+        """Return a record or national number, with and without leading zeros, or nothing where it is too short."""
         form = "".join(keys_of(value))
-        return cls((form,)) if len(form) >= MIN_NUMBER and any(map(str.isdecimal, form)) else None
+        bare = _ZEROS.sub("", form, count=1)
+        # Four digits alone would be years and doses.
+        forms = (form, bare) if bare != form and len(bare) > MIN_NUMBER else (form,)
+        return cls(forms) if len(form) >= MIN_NUMBER and any(map(str.isdecimal, form)) else None
 
     @classmethod
     def phone(cls, value: str) -> Number | None:

@@ -32,6 +32,8 @@ PATIENT = [
     ("phone", "0612 345678"),
     ("email", "w.zedmarlow@example.org"),
     ("record_number", "MR-00412-77"),
+    ("record_number", "000418827"),
+    ("record_number", "00001960"),
     ("national_id", "1602031234567"),
     ("relative", "Klára de la Fontaine-Brück"),
 ]
@@ -75,6 +77,7 @@ FOUND = [
     "Call <PHONE>+49 (0)30 123 45 67</PHONE>, <PHONE>030-1234567</PHONE>, <PHONE>0049 30 1234567</PHONE> or <PHONE>06 12 34 56 78</PHONE>.",
     "Mail <EMAIL>W.Zedmarlow@Example.org</EMAIL>.",
     "No. <MRN>MR-00412-77</MRN>, <MRN>mr0041277</MRN>, <MRN>MR 00412\n77</MRN>.",
+    "Chart <MRN>000418827</MRN>, <MRN>418827</MRN> or <MRN>41-88-27</MRN>, label <MRN>MR-412-77</MRN>.",
     "Insurance <NATIONAL_ID>1602 0312 34567</NATIONAL_ID>, mistyped <NATIONAL_ID>1602031234568</NATIONAL_ID>.",
     "His wife <NAME>Klara de la Fontaine</NAME> (<NAME>Fontaine-Brueck</NAME>).".replace("Brueck", "Brück"),
     "Dr <NAME>Jon Quillhaven</NAME> and <NAME>Quillhaven, J.</NAME> agree; <NAME>P. Mai</NAME> does not.",
@@ -91,6 +94,7 @@ KEPT = [
     "A will and an art, on 02.03.1961 and 3/2/61, in 1960 and 03/60.",
     "RR 120/80, room 14, 7 days, 12345 leukocytes, 0612 ml.",
     "In lodz mode the william-like or marlow test; bella and zed.",
+    "Weight 4188 g, 88 27, MR 412, 1960 steps.",
     "Seen in May by Mai in the Quillhaven ward.",
 ]
 
