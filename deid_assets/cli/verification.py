@@ -9,9 +9,10 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.redaction import secret_of_environment
-from deid_assets.core.keys import Key
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError
 from deid_assets.store.manifests import verify_release
+from deid_assets.store.signing import PUBLIC_KEY, PublicKey
 
 
 @app.command()
@@ -19,19 +20,45 @@ from deid_assets.store.manifests import verify_release
 def verify(
     folder: Arg[Path, typer.Argument(help="Folder of one released batch.", show_default=False)],
     *,
+    public_key: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"The {PUBLIC_KEY} of who released; this home's when not given."),
+    ] = None,
+    unsigned: Arg[
+        bool, typer.Option("--unsigned", help="Hold the files against the manifest only; anyone may have made it.")
+    ] = False,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
-    """Check a release against its manifest, and the manifest's signature where DEID_KEY is set."""
-    secret = secret_of_environment()
-    manifest = verify_release(folder, key=None if secret is None else Key(secret))
+    """Check a release against its manifest, and the manifest's signature against a public key."""
+    if unsigned and public_key is not None:
+        raise InputError("--unsigned checks no signature; leave it or --public-key out")
+    key = None if unsigned else PublicKey.read(public_key or _own_key())
+    manifest = verify_release(folder, key=key)
     if as_json:
-        typer.echo(json.dumps({**manifest, "signature_checked": secret is not None}, indent=1))
+        typer.echo(json.dumps({**manifest, "signature_checked": key is not None}, indent=1))
     else:
         counts = manifest.get("counts", {})
         say(
             f"{folder}: as released; batch {manifest.get('batch')}, {counts.get('notes')} notes, "
             f"policy {manifest.get('policy', {}).get('name')}, made {manifest.get('created_at')}"
         )
-    if secret is None:
-        say("the signature was not checked: set DEID_KEY to the key that the release was made with")
+    if key is None:
+        say("the signature was not checked: anyone could have written this manifest")
+    elif not as_json:
+        say(f"signed with the key {key.fingerprint} of {public_key or _own_key()}")
     return 0
+
+
+def _own_key() -> Path:
+    """Return the public key of this home.
+
+    Raises:
+        InputError: It has none: nothing was released here.
+    """
+    path = Settings.load().home / PUBLIC_KEY
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no public key here to check the signature with; name one with --public-key, "
+            "or check no signature with --unsigned"
+        )
+    return path

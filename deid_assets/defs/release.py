@@ -24,6 +24,7 @@ from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.manifests import MANIFEST, signed
+from deid_assets.store.signing import PUBLIC_KEY, ReleaseSigner
 from deid_resources.corpus import Corpus
 from deid_resources.taggers import known_detectors
 
@@ -121,6 +122,8 @@ def _publish(corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receip
     manifest = make_manifest(batch, corpus, policy, receipt, files={"notes.jsonl": hashlib.sha256(lines).hexdigest()})
     with atomic_file(folder / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
+    with atomic_file(corpus.settings.home / PUBLIC_KEY) as file:
+        file.write(ReleaseSigner(corpus.key).public.to_pem())
     keep_baseline(corpus, kept, receipt)
     record_release(corpus, batch, policy.name, receipt)
 
@@ -132,7 +135,6 @@ def make_manifest(
     chain = release_chain(receipt, corpus)
     plugins = known_detectors(corpus.settings)
     manifest = {
-        "format": 1,
         "batch": batch,
         "software": f"deid-assets {deid_assets.__version__}",
         "created_at": receipt.created_at,
@@ -145,7 +147,7 @@ def make_manifest(
         "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
         "counts": dict(receipt.counts),
     }
-    return signed(manifest, key=corpus.key)
+    return signed(manifest, signer=ReleaseSigner(corpus.key))
 
 
 def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:

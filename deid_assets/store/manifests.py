@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import InputError, ProvenanceError
-from deid_assets.core.keys import Key
+from deid_assets.store.signing import PublicKey, ReleaseSigner
 
 MANIFEST = "manifest.json"
+FORMAT = 2
 
 
-def signed(manifest: Mapping[str, Any], *, key: Key) -> dict[str, Any]:
-    """Return the manifest with its signature, HMAC-SHA-256 over its canonical JSON."""
-    return {**manifest, "signature": _signature(manifest, key)}
+def signed(manifest: Mapping[str, Any], *, signer: ReleaseSigner) -> dict[str, Any]:
+    """Return the manifest with its format, the name of the key and an Ed25519 signature over its canonical JSON."""
+    content = {**manifest, "format": FORMAT, "public_key": signer.public.fingerprint}
+    return {**content, "signature": signer.sign("manifest", content)}
 
 
-def verify_release(folder: Path, *, key: Key | None) -> dict[str, Any]:
+def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
     """Return the manifest of a release folder after checking that nothing was altered, added or taken away.
 
     Args:
         folder: Holds ``manifest.json`` and the files that it names.
-        key: The key of the installation that made it. Without it the files are held against the manifest, and
+        key: Public key of the installation that made it. Without it the files are held against the manifest, and
             the manifest itself is taken on trust.
 
     Raises:
         InputError: There is no manifest, or it is not one.
         ProvenanceError: The signature does not match, a file was altered, or one is missing or not named.
     """
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
-    except FileNotFoundError:
-        raise InputError(f"{folder}: no {MANIFEST}; name the folder of one released batch") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{folder / MANIFEST}: not the manifest of a release; get the folder again") from None
-    if key is not None and not hmac.compare_digest(signature, _signature(manifest, key)):
-        raise ProvenanceError(
-            f"{folder / MANIFEST}: the signature does not match; it was altered, or the key is another"
-        )
+    manifest = _opened(folder / MANIFEST, key)
+    files = manifest["files"]
     present = {path.name for path in folder.iterdir()} - {MANIFEST}
     if present != files.keys():
         names = ", ".join(sorted(present ^ files.keys()))
         raise ProvenanceError(f"{folder}: {names} missing or not named in the manifest; get the folder again")
     for name, sha256 in files.items():
-        with (folder / name).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise ProvenanceError(f"{folder / name}: altered after the release; get the folder again")
-    return dict(manifest)
+        path = folder / name
+        if path.is_symlink() or not path.is_file() or _sha256(path) != sha256:
+            raise ProvenanceError(f"{path}: altered after the release; get the folder again")
+    return manifest
 
 
-def _signature(manifest: Mapping[str, Any], key: Key) -> str:
-    return key.derive("manifest", json.dumps(manifest, sort_keys=True, separators=(",", ":"))).hex()
+def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_bytes())
+        files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
+    except FileNotFoundError:
+        raise InputError(f"{path.parent}: no {MANIFEST}; name the folder of one released batch") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{path}: not the manifest of a release; get the folder again") from None
+    if manifest.get("format") != FORMAT:
+        raise ProvenanceError(f"{path}: written by another version, whose signature needs its own; release it again")
+    if key is not None and not key.accepts("manifest", manifest, signature):
+        raise ProvenanceError(
+            f"{path}: the signature does not match public key {key.fingerprint}; "
+            "it was altered, or signed by another installation"
+        )
+    return {**manifest, "files": files}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,16 +6,18 @@ import pytest
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.store.manifests import signed, verify_release
+from deid_assets.store.signing import PublicKey, ReleaseSigner
 
-KEY = Key(b"0123456789abcdef")
+SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
+KEY = SIGNER.public
 
 
 @pytest.fixture
 def release(tmp_path):
     notes = b'{"id": "n-1", "text": "Seen by [NAME]."}\n'
     (tmp_path / "notes.jsonl").write_bytes(notes)
-    manifest = {"format": 1, "batch": "b-1", "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()}}
-    (tmp_path / "manifest.json").write_text(json.dumps(signed(manifest, key=KEY)))
+    manifest = {"batch": "b-1", "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()}}
+    (tmp_path / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
     return tmp_path
 
 
@@ -55,7 +57,30 @@ def test_what_was_changed_is_refused(release, damage):
 
 def test_another_key_does_not_verify(release):
     with pytest.raises(ProvenanceError, match="signature"):
-        verify_release(release, key=Key(b"another key 16 b"))
+        verify_release(release, key=ReleaseSigner(Key(b"another key 16 b")).public)
+
+
+def test_the_public_key_goes_through_a_file_and_cannot_sign(release):
+    path = release.parent / "key.pem"
+    path.write_bytes(KEY.to_pem())
+
+    assert verify_release(release, key=PublicKey.read(path))["public_key"] == KEY.fingerprint
+    assert not hasattr(KEY, "sign")
+
+
+def test_a_manifest_of_the_secret_kind_of_signature_is_refused(release):
+    rewrite(release, format=1)
+
+    with pytest.raises(ProvenanceError, match="another version"):
+        verify_release(release, key=None)
+
+
+@pytest.mark.parametrize("content", ["", "no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
+def test_what_is_no_public_key_is_bad_input(tmp_path, content):
+    (tmp_path / "key.pem").write_text(content)
+
+    with pytest.raises(InputError, match="release-public-key"):
+        PublicKey.read(tmp_path / "key.pem")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"files": 3, "signature": "x"}'])

@@ -1,0 +1,67 @@
+"""``deid verify`` says yes only to what the named installation signed."""
+
+import hashlib
+import json
+
+import pytest
+
+from deid_assets.core.keys import Key
+from deid_assets.store.manifests import signed
+from deid_assets.store.signing import ReleaseSigner
+
+SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
+OTHER = ReleaseSigner(Key(b"fedcba9876543210"))
+
+
+@pytest.fixture
+def release(tmp_path):
+    folder = tmp_path / "b-1"
+    folder.mkdir()
+    notes = b'{"id": "n-1", "text": "Seen by [NAME]."}\n'
+    (folder / "notes.jsonl").write_bytes(notes)
+    manifest = {"batch": "b-1", "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()}, "counts": {"notes": 1}}
+    (folder / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    return folder
+
+
+def key_file(path, signer=SIGNER):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(signer.public.to_pem())
+    return path
+
+
+def test_without_a_public_key_nothing_is_verified(deid, release):
+    ran = deid("verify", release)
+
+    assert ran.code == 2
+    assert "--public-key" in ran.err
+    assert "as released" not in ran.err
+
+
+def test_the_public_key_is_enough(deid, release, tmp_path):
+    ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
+
+    assert ran.code == 0
+    assert SIGNER.public.fingerprint in ran.err
+
+
+def test_in_the_house_the_key_is_found(deid, release, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path / "house"))
+    key_file(tmp_path / "house" / "release-public-key.pem")
+
+    assert deid("verify", release).code == 0
+
+
+def test_another_key_and_an_altered_file_are_refused(deid, release, tmp_path):
+    assert deid("verify", release, "--public-key", key_file(tmp_path / "other.pem", OTHER)).code == 2
+    (release / "notes.jsonl").write_text("other")
+    assert deid("verify", release, "--public-key", key_file(tmp_path / "their.pem")).code == 2
+
+
+def test_unsigned_is_asked_for_and_said(deid, release, tmp_path):
+    ran = deid("verify", release, "--unsigned")
+
+    assert ran.code == 0
+    assert "signature was not checked" in ran.err
+    assert deid("verify", release, "--unsigned", "--public-key", key_file(tmp_path / "their.pem")).code == 2
+    assert deid("verify", release, "--unsigned", "--json").json["signature_checked"] is False
