@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,14 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import FORMATS, Annotated, Columns, Fault, ReadOptions, detect_format, read_notes, read_spans
-from deid_assets.formats.options import Archives, Conll, Documents
+from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, detect_format, read_notes, read_spans
+from deid_assets.formats.read_settings import READ_SETTINGS, read_options
 from deid_assets.languages import language_of
+
+__all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "read_options"]
 
 CHUNK_CHARS = 250_000
 """Text held at a time: a batch for a detector, and a step of the progress line."""
-_SETTINGS = ("encoding", "delimiter", "offsets", "discontinuous", "max_note_chars")
-_COLUMNS: Mapping[str, str] = {
-    "column.id": "note_id",
-    "column.text": "text",
-    "column.patient_id": "patient_id",
-    "column.lang": "lang",
-    "column.spans": "spans",
-}
-_GROUPS: Mapping[str, type[Any]] = {"conll": Conll, "documents": Documents, "archives": Archives}
-_GROUPED: Mapping[str, Any] = {
-    f"{group}.{setting.name}": setting.default for group, options in _GROUPS.items() for setting in fields(options)
-}
-READ_SETTINGS = (*_SETTINGS, *_COLUMNS, *_GROUPED)
-"""Keys of ``read_options``."""
 
 
 class Withheld:
@@ -104,7 +92,10 @@ class NoteSource:
 
     def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
         """Yield notes, with the language told or that their text tells where they have none, and faults."""
-        for found in read_notes(self.path, format=self.format_name, labels=labels, options=self.options):
+        notes = read_notes(
+            self.path, format=self.format_name, labels=labels, options=self.options, ignored=_say_ignored
+        )
+        for found in notes:
             if isinstance(found, Annotated) and found.note.lang is None:
                 lang = self.lang or language_of(found.note.text)
                 yield Annotated(replace(found.note, lang=lang), found.spans)
@@ -135,44 +126,8 @@ class NoteSource:
             yield chunk
 
 
-def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
-    """Return how notes are read, from ``KEY=VALUE`` settings.
-
-    Raises:
-        ConfigError: A setting is unknown, or its value is not one of those allowed.
-    """
-    chosen: dict[str, Any] = {}
-    columns: dict[str, Any] = {}
-    groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or name not in READ_SETTINGS:
-            raise ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {', '.join(READ_SETTINGS)}")
-        if name in _COLUMNS:
-            columns[_COLUMNS[name]] = value
-        elif name in _GROUPED:
-            group, _, key = name.partition(".")
-            groups[group][key] = _typed(name, value)
-        elif name == "max_note_chars":
-            chosen[name] = int(value) if value.isdecimal() else 0  # which ReadOptions refuses
-        else:
-            chosen[name] = "\t" if (name, value) == ("delimiter", "tab") else value
-    made = {group: options(**groups[group]) for group, options in _GROUPS.items()}
-    return ReadOptions(**chosen, **made, columns=Columns(**columns), annotations=annotations)
-
-
-def _typed(name: str, value: str) -> str | bool | int | float:
-    """Return a value of the kind that the setting has by default; where that is none, a number."""
-    default = _GROUPED[name]
-    if isinstance(default, str):
-        return value
-    if isinstance(default, bool) and value in ("true", "false"):
-        return value == "true"
-    number = re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", value)
-    if number and not isinstance(default, bool):
-        return float(value) if isinstance(default, float) else int(float(value))
-    wanted = "true or false" if isinstance(default, bool) else "a number"
-    raise ConfigError(f"--read {name}={value!r}: give {wanted}")
+def _say_ignored(name: str, rule: str) -> None:
+    say(f"{name}: not a note by the rule {rule!r}; passed over")
 
 
 class SpansFile:

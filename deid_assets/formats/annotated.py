@@ -35,7 +35,7 @@ class Fault:
         note_id: The note, where its id was readable.
         kind: ``undecodable``, ``malformed``, ``missing-field``, ``duplicate-id``, ``too-large``, ``empty-file``,
             ``unreadable``, ``unsafe-path``, ``unsafe-xml``, ``unknown-label``, ``offset``, ``text-mismatch``,
-            ``discontinuous``, ``encrypted``, ``no-text-layer``, ``attachment`` or ``timed-out``.
+            ``discontinuous``, ``encrypted``, ``no-text-layer``, ``attachment``, ``timed-out`` or ``other-format``.
         message: ``<file>:<line>: <fault>; <remedy>``, one line, without note text.
     """
 

@@ -146,7 +146,7 @@ class _Gzip:
         chunk = self._unpacked.read(CHUNK_BYTES if size < 0 else min(size, CHUNK_BYTES))
         self._done += len(chunk)
         if self._done > 2 * self._budget.limits.max_total_bytes + CHUNK_BYTES:  # headers and what is not wanted
-            raise SpentError("too-large", "unpacks to more than twice max_total_bytes; raise it")
+            raise SpentError("too-large", "unpacks to more than twice the limit; raise --read archives.max_total_bytes")
         self._budget.check_ratio(self._done, self._file.tell())
         return chunk
 

@@ -56,7 +56,9 @@ def _note(draft: Draft, options: ReadOptions) -> Note | Fault:
         reason = f"the note id has {len(draft.note_id)} characters; use 1 to {MAX_ID_CHARS} printable ones"
         return Fault.at(draft.file, "malformed", reason, line=draft.line)
     if len(draft.text) > options.max_note_chars:
-        reason = f"note has {len(draft.text)} characters, more than {options.max_note_chars}; raise max_note_chars"
+        reason = (
+            f"note has {len(draft.text)} characters, more than {options.max_note_chars}; raise --read max_note_chars"
+        )
         return Fault.at(draft.file, "too-large", reason, line=draft.line, note_id=draft.note_id)
     try:
         # A blank patient id is none: else all notes that lack one would share a patient.
@@ -89,14 +91,16 @@ def _checked(
     if len(ranges) != len(annotation.fragments):
         return
     if len(ranges) > 1 and options.discontinuous == "refuse":
-        reason = f"span at {ranges[0][0]} has {len(ranges)} fragments; read with discontinuous='split' or mend it"
+        reason = (
+            f"span at {ranges[0][0]} has {len(ranges)} fragments; mend it, or read it with --read discontinuous=split"
+        )
         yield Problem("discontinuous", reason, annotation.line)
         return
     covered = " ".join(text[start:end] for start, end in ranges)
     if annotation.covered is not None and not _same(annotation.covered, covered, fold=fold):
         reason = (
             f"span [{ranges[0][0]}, {ranges[-1][1]}) covers other text than its annotation carries; "
-            "check the offset unit (codepoint, utf8, utf16) and that the text was not altered"
+            "check --read offsets=codepoint, utf8 or utf16, and that the text was not altered"
         )
         yield Problem("text-mismatch", reason, annotation.line)
     elif isinstance(label, Phi):
@@ -111,7 +115,7 @@ def phi_of(annotation: Annotation, labels: LabelMap) -> Phi | Problem | None:
         return labels[annotation.label]
     except UnknownLabelError:
         shown = repr(annotation.label) if _LABEL.fullmatch(annotation.label) else "not shown, as it is no word,"
-        reason = f"label {shown} is not in label map {labels.name!r}; map it, or map it to nothing to ignore it"
+        reason = f"label {shown} is not in label map {labels.name!r}; name the map that has it with --labels"
         return Problem("unknown-label", reason, annotation.line)
 
 

@@ -209,18 +209,26 @@ class _Reader:
             form, tag = cells[columns.token], cells[columns.tag]
             offsets = [cells[place] for place in (columns.start, columns.end) if place is not None]
         except IndexError:
-            return Problem("malformed", f"the row has {len(cells)} columns only; name the columns that it has", number)
+            return Problem(
+                "malformed",
+                f"the row has {len(cells)} columns only; name its columns with --read conll.token and conll.tag",
+                number,
+            )
         if not form or columns.token % len(cells) == columns.tag % len(cells):
             return Problem("malformed", "the row has no token beside its tag; write both", number)
         if not all(_OFFSET.fullmatch(offset) for offset in offsets):
-            return Problem("offset", "an offset is no whole number; mend it or name its column", number)
+            return Problem(
+                "offset",
+                "an offset is no whole number; mend it, or name its column with --read conll.start and conll.end",
+                number,
+            )
         return Row(number, form, tag, *map(int, offsets))
 
 
 def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     note_id = note.default_id if note.note_id is None else note.note_id
     if note.chars > 2 * options.max_note_chars:
-        reason = f"note has more than {options.max_note_chars} characters; raise max_note_chars"
+        reason = f"note has more than {options.max_note_chars} characters; raise --read max_note_chars"
         yield source.fault("too-large", reason, line=note.line, note_id=note_id)
     elif note.is_withheld:
         for problem in note.problems:

@@ -74,7 +74,9 @@ def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int
         if choice == "read" and suffix and depth < _MAX_DEPTH:
             yield from _read_attachment(source, part, note_id, suffix=suffix, options=options, depth=depth)
             continue
-        remedy = "save it as a file of its own" if choice == "read" else "read or skip attachments"
+        remedy = (
+            "save it as a file of its own" if choice == "read" else "choose --read documents.attachments=read or skip"
+        )
         yield source.fault("attachment", f"attachment {number} is not read; {remedy}", note_id=note_id)
 
 
@@ -106,7 +108,9 @@ def _read_attachment(
         if attached.path.stat().st_size:
             yield from import_module(f"deid_assets.formats.{_READERS[suffix]}").read(attached, options)
         else:
-            yield attached.fault("empty-file", "is empty; skip attachments or remove it", note_id=note_id)
+            yield attached.fault(
+                "empty-file", "is empty; remove it, or --read documents.attachments=skip", note_id=note_id
+            )
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:

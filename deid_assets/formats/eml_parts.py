@@ -106,7 +106,9 @@ def _decoded(blob: bytes, charset: str) -> str:
     try:
         return blob.decode(_codec_of(charset))
     except UnicodeError:
-        reason = "has text that is not in the encoding that it names; save it again, or name its encoding"
+        reason = (
+            "has text that is not in the encoding that it names; save it again, or name it with --read encoding=NAME"
+        )
         raise RecordError("undecodable", reason) from None
     except (LookupError, ValueError):
         raise RecordError("undecodable", "names an encoding that is not known; save it again as UTF-8") from None

@@ -61,8 +61,8 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> D
     meta |= {name: value for name in columns.into_meta if (value := optional_string(fields, name)) is not None}
     return Draft(
         file,
-        required_string(fields, columns.note_id),
-        required_string(fields, columns.text, encodable=False),
+        required_string(fields, columns.note_id, flag="column.id"),
+        required_string(fields, columns.text, encodable=False, flag="column.text"),
         annotations,
         problems,
         line,
@@ -114,15 +114,18 @@ def _offset(fields: Mapping[str, object], name: str, number: int) -> int:
     return offset
 
 
-def required_string(fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True) -> str:
-    """Return a string field.
+def required_string(
+    fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True, flag: str = ""
+) -> str:
+    """Return a string field; ``flag`` is the reading option that says which field it is.
 
     Raises:
         RecordError: The field is absent, null or no string.
     """
     value = optional_string(fields, name, owner=owner, encodable=encodable)
     if value is None:
-        raise RecordError("missing-field", f"{owner}no {name!r}; add it, or name the field that holds it")
+        remedy = f"add it, or name the field that holds it with --read {flag}=NAME" if flag else "add it"
+        raise RecordError("missing-field", f"{owner}no {name!r}; {remedy}")
     return value
 
 

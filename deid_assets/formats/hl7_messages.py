@@ -143,7 +143,9 @@ def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
     line, opened, closed, is_first = 1, 0, 0, True
     for blob, breaks in _pieces(source, max_bytes):
         if blob is None:
-            yield source.fault("too-large", f"message longer than {max_bytes} bytes; raise max_note_chars", line=line)
+            yield source.fault(
+                "too-large", f"message longer than {max_bytes} bytes; raise --read max_note_chars", line=line
+            )
         else:
             content = blob.removeprefix(b"\xef\xbb\xbf") if is_first else blob
             opened += _count(_HEADER, content, (b"FHS", b"BHS"))

@@ -22,6 +22,7 @@ from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.registry import detect_format
+from deid_assets.formats.selection import Selection
 from deid_assets.formats.source import Source, check_by_line, files, records
 
 IdentityKind = Literal[
@@ -109,7 +110,7 @@ def read_identities(
 def _read(path: Path, name: str, options: ReadOptions) -> Iterator[Identity | Fault]:
     reader = read_csv if name == "csv" else cast("Reader", import_module(_MODULES[name]).identities)
     is_empty = True
-    for source in files(path, FORMATS[name].suffixes):
+    for source in files(path, Selection(FORMATS[name].suffixes, options.ignore)):
         if isinstance(source, Fault):
             yield source
             is_empty = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.formats.selection import IGNORED
 
 OffsetUnit = Literal["codepoint", "utf8", "utf16"]
 Discontinuous = Literal["refuse", "split"]
@@ -44,6 +45,10 @@ class Columns:
     def known(self) -> tuple[str, ...]:
         """The six named fields, in the order in which they are written."""
         return (self.note_id, self.lang, self.patient_id, self.text, self.spans, self.meta)
+
+    def flag(self, name: str) -> str:
+        """Return the reading option that names a required column."""
+        return {self.note_id: "column.id", self.text: "column.text"}.get(name, "column.KEY")
 
     def __post_init__(self) -> None:
         names = (*self.known, *self.into_meta)
@@ -168,6 +173,7 @@ class ReadOptions:
             fault in its annotations does not withhold it.
         documents: DOCX, PDF, RTF and mail.
         archives: Limits of what is unpacked.
+        ignore: Patterns, as of a shell, of files in folders and archives that are no notes and are passed over.
 
     Raises:
         ConfigError: A value is not one of those allowed.
@@ -183,6 +189,7 @@ class ReadOptions:
     conll: Conll = Conll()
     documents: Documents = Documents()
     archives: Archives = Archives()
+    ignore: tuple[str, ...] = IGNORED
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from deid_assets.formats.annotated import Annotated, Draft, Fault, Problem, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, span_record
-from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, Source
 
 _READ_ROWS = 64
@@ -24,7 +24,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     columns = options.columns
     required = (columns.note_id, columns.text, *columns.into_meta)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR
-    for row in rows(source, required, options.fields, text=columns.text, max_bytes=max_bytes):
+    for row in rows(source, required, options.fields, text=columns.text, max_bytes=max_bytes, columns=columns):
         if isinstance(row, Fault):
             yield row
             continue
@@ -41,7 +41,13 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
 
 
 def rows(
-    source: Source, required: tuple[str, ...], optional: tuple[str, ...], *, text: str = "", max_bytes: int = 0
+    source: Source,
+    required: tuple[str, ...],
+    optional: tuple[str, ...],
+    *,
+    text: str = "",
+    max_bytes: int = 0,
+    columns: Columns | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]] | Fault]:
     """Yield each row with its number from 1, or why it is not read.
 
@@ -51,6 +57,7 @@ def rows(
         optional: Columns read where they are there; others are not loaded.
         text: A string column of which a cell longer than ``max_bytes`` is a fault and not made into a string.
         max_bytes: See ``text``.
+        columns: Where the columns' names are for the user to choose.
     """
     import pyarrow as pa  # noqa: PLC0415 - heavy
     import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
@@ -61,7 +68,8 @@ def rows(
             present = file.schema_arrow.names
             lacking = [name for name in required if present.count(name) != 1]
             if lacking:
-                reason = f"no single column {lacking[0]!r}; add it, or name the column that holds it"
+                remedy = f"add it, or name it with --read {columns.flag(lacking[0])}=NAME" if columns else "add it"
+                reason = f"no single column {lacking[0]!r}; {remedy}"
                 yield source.fault("missing-field", reason)
                 return
             wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]
@@ -77,7 +85,7 @@ def _cells(file: Any, wanted: list[str], *, text: str, max_bytes: int) -> Iterat
         sizes = _sizes(batch, text)
         for index in range(batch.num_rows):
             if sizes and (sizes[index] or 0) > max_bytes:
-                yield Problem("too-large", f"text longer than {max_bytes} bytes; raise max_note_chars")
+                yield Problem("too-large", f"text longer than {max_bytes} bytes; raise --read max_note_chars")
             else:
                 yield _row(batch, index)
 

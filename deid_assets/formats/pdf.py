@@ -29,7 +29,7 @@ _SIGNATURE_WITHIN = 1024
 _REASONS = {
     "malformed": "is damaged, or no PDF; print it to a new PDF",
     "encrypted": "is encrypted; save it without a password",
-    "too-large": "has more text or needs more memory than allowed; raise max_note_chars or max_memory_mib",
+    "too-large": "has more text or needs more memory than allowed; raise --read max_note_chars or --read documents.max_memory_mib",
     "form": "is an XFA form, whose fields are not read; print it to a new PDF",
 }
 
@@ -87,9 +87,7 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        reason = (
-            f"takes longer than {options.documents.timeout_s:g} s to read; print it to a new PDF, or raise timeout_s"
-        )
+        reason = f"takes longer than {options.documents.timeout_s:g} s to read; print it to a new PDF, or raise --read documents.timeout_s"
         return source.fault("timed-out", reason, note_id=source.note_id)
     try:
         answer: dict[str, Any] = json.loads(ran.stdout)
@@ -111,7 +109,7 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
     if blank and options.documents.blank_pages == "refuse":
         reason = (
             f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text; recognise it (OCR), "
-            "or read with blank_pages='keep'"
+            "or --read documents.blank_pages=keep"
         )
         return source.fault("no-text-layer", reason, note_id=source.note_id)
     if warnings:

@@ -14,6 +14,7 @@ from deid_assets.formats.assemble import assemble
 from deid_assets.formats.catalogue import FORMATS, Format
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.selection import Selection, Told, tell_nobody
 from deid_assets.formats.source import Source, files
 
 _DEFAULT_READ = ReadOptions()
@@ -50,8 +51,8 @@ def detect_format(path: Path) -> str:
 
 
 def _check_archive(path: Path) -> None:
-    for fault in files(path, ()):
-        if isinstance(fault, Fault):
+    for fault in files(path, Selection(())):
+        if isinstance(fault, Fault) and fault.kind != "other-format":
             raise InputError(fault.message)
 
 
@@ -60,12 +61,14 @@ def _seen(path: Path) -> Iterator[Path]:
     every = tuple({suffix for known in FORMATS.values() for suffix in known.suffixes})
     named = [path]
     if path.is_dir():
-        named = [Path(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
+        files_of = ((Path(folder, name) for name in sorted(names)) for folder, _, names in os.walk(path))
+        rule = Selection(()).rule
+        named = [file for found in files_of for file in found if not rule(file.relative_to(path).as_posix())]
     for file in named:
         if not suffix_of(file.name):
             yield file
         elif file.is_file() and (file == path or not file.is_symlink()):
-            yield from (found.path for found in files(file, every) if isinstance(found, Source))
+            yield from (found.path for found in files(file, Selection(every)) if isinstance(found, Source))
 
 
 def _candidates(suffix: str, path: Path) -> set[str]:
@@ -86,10 +89,18 @@ def _written(path: Path) -> str:
     return _only(found - {"brat"} if suffix == ".txt" else found, path)
 
 
+class FormatError(InputError):
+    """The format is unknown or unclear; ``reason`` says so without the path, which may name a patient."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"the format of {path} {reason}")
+        self.reason = f"the format {reason}"
+
+
 def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
         seen = f"could be {' or '.join(sorted(found))}" if found else "is none that is known"
-        raise InputError(f"the format of {path} {seen}; name one of {', '.join(sorted(FORMATS))}")
+        raise FormatError(path, f"{seen}; name one with --format: {', '.join(sorted(FORMATS))}")
     return found.pop()
 
 
@@ -99,6 +110,7 @@ def read_notes(
     format: str | None = None,  # noqa: A002 - the word users know
     labels: LabelMap | None = None,
     options: ReadOptions = _DEFAULT_READ,
+    ignored: Told = tell_nobody,
 ) -> Iterator[Annotated | Fault]:
     """Yield each note as it is read, and each fault in its place.
 
@@ -110,6 +122,8 @@ def read_notes(
         format: Name of the format; detected when not given.
         labels: From native labels to categories. When not given: the categories' own names; for i2b2, its labels.
         options: What the reader has to know about the source.
+        ignored: Told the name and the rule of each file that ``options.ignore`` passes over. Every other file of a
+            folder or archive gives notes or a fault.
 
     Raises:
         InputError: The path is not there, or the format is unknown or unclear.
@@ -117,7 +131,7 @@ def read_notes(
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file or folder of notes")
     chosen = _chosen(format or detect_format(path))
-    return _read(path, chosen, labels or chosen.labels, options)
+    return _read(path, chosen, labels or chosen.labels, options, Selection(chosen.suffixes, options.ignore, ignored))
 
 
 def _chosen(name: str) -> Format:
@@ -126,10 +140,12 @@ def _chosen(name: str) -> Format:
     return FORMATS[name]
 
 
-def _read(path: Path, chosen: Format, labels: LabelMap, options: ReadOptions) -> Iterator[Annotated | Fault]:
+def _read(
+    path: Path, chosen: Format, labels: LabelMap, options: ReadOptions, selection: Selection
+) -> Iterator[Annotated | Fault]:
     seen: set[str] = set()
     any_file = any_note = is_lacking = False
-    for source in files(path, chosen.suffixes, limits=options.archives):
+    for source in files(path, selection, limits=options.archives):
         any_file = True
         if isinstance(source, Fault):
             yield source
@@ -140,6 +156,7 @@ def _read(path: Path, chosen: Format, labels: LabelMap, options: ReadOptions) ->
             yield from _finished(draft, seen, labels, options)
         if is_empty and chosen.may_lack_notes and _has_content(source):
             is_lacking = True
+            selection.told(source.name, f"a file of {chosen.name} may lack notes")
         elif is_empty and not _is_annotation(source):
             yield source.fault("empty-file", "holds no note; remove the file or export it again")
     if is_lacking and not any_note:

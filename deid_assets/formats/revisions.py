@@ -37,7 +37,7 @@ def attachment_faults(source: Source, count: int, options: ReadOptions) -> Itera
     if options.documents.attachments == "skip":
         return
     for number in range(1, count + 1):
-        reason = f"attachment {number} is not read; save it as a file of its own, or skip attachments"
+        reason = f"attachment {number} is not read; save it as a file of its own, or --read documents.attachments=skip"
         yield source.fault("attachment", reason, note_id=f"{source.note_id}/attachment-{number}")
 
 

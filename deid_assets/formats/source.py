@@ -6,14 +6,14 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.annotated import Fault
-from deid_assets.formats.archives import SUFFIXES as ARCHIVE_SUFFIXES
 from deid_assets.formats.archives import suffix_of, unpack
 from deid_assets.formats.options import Archives
+from deid_assets.formats.selection import Selection
 from deid_assets.formats.unpacking import Budget
 
 MAX_BYTES_PER_CHAR = 4
@@ -97,38 +97,42 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 
-def files(root: Path, suffixes: tuple[str, ...], *, limits: Archives = _LIMITS) -> Iterator[Source | Fault]:
+def files(root: Path, selection: Selection, *, limits: Archives = _LIMITS) -> Iterator[Source | Fault]:
     """Yield the file itself, or every file of a folder with one of the suffixes, in order of path.
 
-    Suffixes match in any case. A folder that cannot be listed and a link to a folder are faults: the notes
-    behind them are missing. An archive is read as the folder that it holds; its members are there until the next
-    one is asked for.
+    Every other file is a fault, or ignored by a rule. So are a folder that cannot be listed and a link to a folder:
+    the notes behind them are missing. An archive is read as the folder that it holds; its members are there until
+    the next one is asked for.
     """
     if root.is_dir():
-        for found in _listed(Source(root, root), (*suffixes, *ARCHIVE_SUFFIXES)):
-            yield from [found] if isinstance(found, Fault) else _opened(found, suffixes, Budget(limits), depth=0)
+        for found in _listed(Source(root, root), selection):
+            yield from [found] if isinstance(found, Fault) else _opened(found, selection, Budget(limits), depth=0)
         return
-    yield from _opened(Source(root, root.parent), suffixes, Budget(limits), depth=0, is_root=True)
+    yield from _opened(Source(root, root.parent), selection, Budget(limits), depth=0, is_root=True)
 
 
-def _listed(folder: Source, suffixes: tuple[str, ...]) -> Iterator[Source | Fault]:
+def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
     unlisted: list[str] = []
     for path, subfolders, names in os.walk(folder.path, onerror=lambda error: unlisted.append(str(error.filename))):
         subfolders.sort()
-        for linked in (Path(path, name) for name in subfolders if Path(path, name).is_symlink()):
-            reason = "links to a folder; copy the folder into its place"
-            yield replace(folder, path=linked).fault("unsafe-path", reason)
-        for name in sorted(names):
-            if Path(name).suffix.lower() in suffixes:
-                source = replace(folder, path=Path(path, name))
+        linked = [name for name in subfolders if Path(path, name).is_symlink()]
+        for name in (*linked, *sorted(names)):
+            source = replace(folder, path=Path(path, name))
+            if rule := selection.rule(source.path.relative_to(source.root).as_posix()):
+                selection.told(source.name, rule)
+            elif name in linked:
+                yield source.fault("unsafe-path", "links to a folder; copy the folder into its place")
+            elif selection.takes(name) or suffix_of(name):
                 yield source.refusal() or source
+            else:
+                yield source.fault("other-format", selection.reason)
     for name in unlisted:
         reason = "folder cannot be listed; check its permissions"
         yield replace(folder, path=Path(name)).fault("unreadable", reason)
 
 
 def _opened(
-    source: Source, suffixes: tuple[str, ...], budget: Budget, *, depth: int, is_root: bool = False
+    source: Source, selection: Selection, budget: Budget, *, depth: int, is_root: bool = False
 ) -> Iterator[Source | Fault]:
     """Yield the file, or the members of an archive; the root's own name is in no id."""
     suffix = suffix_of(source.path.name)
@@ -136,7 +140,7 @@ def _opened(
         yield source
         return
     if depth == budget.limits.max_depth:
-        reason = f"lies in {depth} archives; unpack it by hand or raise max_depth"
+        reason = f"lies in {depth} archives; unpack it by hand or raise --read archives.max_depth"
         yield source.fault("too-large", reason)
         return
     refused: list[Fault] = []
@@ -144,16 +148,24 @@ def _opened(
         place = source.place_of_members(suffix, is_root=is_root)
         members = Source(Path(folder), Path(folder), f"{source.name}!/", place)
 
+        def shown(name: str) -> str:
+            return source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
+
         def refuse(name: str, kind: str, reason: str) -> None:
-            shown = source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
-            refused.append(Fault.at(shown, kind, reason))
+            refused.append(Fault.at(shown(name), kind, reason))
 
         def is_wanted(name: str) -> bool:
-            return bool(suffix_of(name)) or PurePosixPath(name).suffix.lower() in suffixes
+            if rule := selection.rule(name):
+                selection.told(shown(name), rule)
+                return False
+            if suffix_of(name) or selection.takes(name):
+                return True
+            refuse(name, "other-format", selection.reason)
+            return False
 
         unpack(source.path, Path(folder), wanted=is_wanted, budget=budget, refuse=refuse)
-        for found in _listed(members, (*suffixes, *ARCHIVE_SUFFIXES)):
-            yield from [found] if isinstance(found, Fault) else _opened(found, suffixes, budget, depth=depth + 1)
+        for found in _listed(members, selection):
+            yield from [found] if isinstance(found, Fault) else _opened(found, selection, budget, depth=depth + 1)
     yield from refused
 
 
@@ -180,7 +192,7 @@ def read_bytes(source: Source, *, max_bytes: int, note_id: str | None = None) ->
     except OSError:
         return source.fault("unreadable", "cannot be opened; check its permissions", note_id=note_id)
     if blob is None or len(blob) > max_bytes:
-        return source.fault("too-large", f"larger than {max_bytes} bytes; raise max_note_chars", note_id=note_id)
+        return source.fault("too-large", f"larger than {max_bytes} bytes; raise --read max_note_chars", note_id=note_id)
     return blob
 
 
@@ -188,7 +200,7 @@ def undecodable(
     source: Source, *, encoding: str, byte: int, line: int | None = None, note_id: str | None = None
 ) -> Fault:
     """Return the fault of bytes that are not text; ``byte`` counts from the start of the file."""
-    reason = f"byte {byte} is not {encoding}; convert the file or name its encoding"
+    reason = f"byte {byte} is not {encoding}; convert the file, or name its encoding with --read encoding=NAME"
     return source.fault("undecodable", reason, line=line, note_id=note_id)
 
 

@@ -52,7 +52,11 @@ def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOption
 def _header_fault(header: list[str], columns: Columns) -> tuple[str, str] | None:
     for name in (columns.note_id, columns.text, *columns.into_meta):
         if name not in header:
-            return "missing-field", f"no column {name!r}; add it, or name the column or delimiter that is used"
+            reason = (
+                f"no column {name!r} in the header; add it, or name it with --read {columns.flag(name)}=NAME, "
+                "and the delimiter with --read delimiter=';'"
+            )
+            return "missing-field", reason
     if len(set(header)) != len(header):
         return "malformed", "two columns have the same name; rename one"
     return None

@@ -57,7 +57,9 @@ class Budget:
         """
         self.members += 1
         if self.members > self.limits.max_members:
-            raise SpentError("too-large", f"has more than {self.limits.max_members} members; raise max_members")
+            raise SpentError(
+                "too-large", f"has more than {self.limits.max_members} members; raise --read archives.max_members"
+            )
 
     def count(self, size: int, done: int) -> None:
         """Count unpacked bytes; ``done`` are those of the member before them.
@@ -67,7 +69,7 @@ class Budget:
         """
         self.total_bytes += size
         if self.total_bytes > self.limits.max_total_bytes:
-            reason = f"unpacks to more than {self.limits.max_total_bytes} bytes; raise max_total_bytes"
+            reason = f"unpacks to more than {self.limits.max_total_bytes} bytes; raise --read archives.max_total_bytes"
             raise SpentError("too-large", reason)
         if done + size > self.limits.max_member_bytes:
             raise _member_too_large(self.limits)
@@ -79,14 +81,14 @@ class Budget:
             ArchiveError: It is a bomb, or text of one letter.
         """
         if unpacked > _FREE_BYTES + self.limits.max_ratio * packed:
-            reason = (
-                f"unpacks to more than {self.limits.max_ratio} times its size; unpack it by hand or raise max_ratio"
-            )
+            reason = f"unpacks to more than {self.limits.max_ratio} times its size; unpack it by hand or raise --read archives.max_ratio"
             raise SpentError("too-large", reason)
 
 
 def _member_too_large(limits: Archives) -> ArchiveError:
-    return ArchiveError("too-large", f"unpacks to more than {limits.max_member_bytes} bytes; raise max_member_bytes")
+    return ArchiveError(
+        "too-large", f"unpacks to more than {limits.max_member_bytes} bytes; raise --read archives.max_member_bytes"
+    )
 
 
 @dataclass(slots=True)

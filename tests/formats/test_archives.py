@@ -73,8 +73,9 @@ def summary(path, *, name="txt", **limits):
 def test_an_archive_that_is_named_reads_as_the_folder_that_it_holds(name, tmp_path):
     members = [("b.txt", b"two"), ("sub/a.TXT", b"one\r\n"), ("README.md", b"no note")]
     (tmp_path / name).write_bytes(PACKED[name](members))
-    found = list(read_notes(tmp_path / name))
+    *found, other = read_notes(tmp_path / name)
     assert [(entry.note.note_id, entry.note.text) for entry in found] == [("b", "two"), ("sub/a", "one\r\n")]
+    assert (other.file, other.kind) == (f"{name}!/README.md", "other-format")
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -253,7 +254,9 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_before_it_is_unpacked(name, tmp_path):
     (tmp_path / name).write_bytes(BOMBS[name]())
-    assert summary(tmp_path / name) == [(name, "too-large")]
+    *others, last = summary(tmp_path / name)
+    assert last == (name, "too-large")
+    assert others == ([(f"{name}!/a.bin", "other-format")] if name == "unwanted.tgz" else [])
 
 
 def test_a_size_that_is_claimed_is_not_believed(tmp_path):
@@ -358,7 +361,7 @@ def test_a_member_whose_name_is_no_file_name_here_is_a_fault(tmp_path):
 
 def test_an_archive_without_notes_is_a_fault(tmp_path):
     (tmp_path / "n.zip").write_bytes(zipped([("README.md", b"x")]))
-    assert summary(tmp_path / "n.zip") == [(".", "empty-file")]
+    assert summary(tmp_path / "n.zip") == [("n.zip!/README.md", "other-format")]
 
 
 def test_limits_are_checked_when_they_are_made():

@@ -156,7 +156,7 @@ def test_every_part_with_text_is_in_the_note_in_one_order(tmp_path):
 
 
 def test_the_golden_letter_of_another_writer(golden):
-    (found,) = read_notes(golden / "docx")
+    (found,) = read_notes(golden / "docx" / "letter.docx")
     assert found == Annotated(Note("letter", (golden / "docx" / "letter.docx.expected").read_text()))
 
 

@@ -352,5 +352,5 @@ def test_a_file_of_json_is_told_by_what_it_begins_with_or_the_user_is_asked(name
         if expected:
             assert detect_format(path) == expected
         else:
-            with pytest.raises(InputError, match="name one of"):
+            with pytest.raises(InputError, match="name one with --format"):
                 detect_format(path)

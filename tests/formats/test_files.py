@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
+from deid_assets.formats.selection import IGNORED
 
 MIB = 1 << 20
 
@@ -29,7 +32,54 @@ def test_a_folder_is_read_with_its_subfolders_in_order_of_path(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    assert ids(tmp_path) == [".hidden", "a b", "b", "sub folder/c", "sub folder/deep/d"]
+    notes = [".hidden", "a b", "b", "sub folder/c", "sub folder/deep/d"]
+    first, *others = notes
+    assert ids(tmp_path) == [first, ("other-format", "README.md"), *others]
+
+
+FOLDER = (
+    "a.txt",
+    "deep/b.TXT",
+    "c.txt",
+    "d.doc",
+    "deep/scan",
+    "e.log",
+    ".DS_Store",
+    "deep/._b.TXT",
+    "__MACOSX/deep/c.txt",
+    "f.txt.part",
+    "batch.toml",
+)
+
+
+def folder_of(tmp_path, kind):
+    """The files of FOLDER as a folder, or packed."""
+    folder = tmp_path / "arrived"
+    for name in FOLDER:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    if not kind:
+        return folder
+    return Path(shutil.make_archive(str(tmp_path / "packed"), kind, folder))
+
+
+@pytest.mark.parametrize("kind", ["", "zip", "tar", "gztar"])
+def test_every_file_of_a_folder_or_archive_is_read_or_a_fault_or_ignored_by_a_rule(kind, tmp_path):
+    ignored = []
+    found = list(read_notes(folder_of(tmp_path, kind), ignored=lambda name, rule: ignored.append((name, rule))))
+
+    read = [entry for entry in found if isinstance(entry, Annotated)]
+    faults = [entry for entry in found if isinstance(entry, Fault)]
+    assert [len(read), len(faults), len(ignored)] == [3, 3, 5]
+    assert {fault.kind for fault in faults} == {"other-format"}
+    assert all("--read ignore=NAME" in fault.message for fault in faults)
+    assert {rule for _, rule in ignored} == {".DS_Store", "._*", "__MACOSX", "*.part", "batch.toml"}
+
+
+def test_a_rule_of_ones_own_ignores_files_and_folders(tmp_path):
+    options = ReadOptions(ignore=(*IGNORED, "*.DOC", "scan", "e.*", "deep"))
+    found = list(read_notes(folder_of(tmp_path, ""), format="txt", options=options))
+    assert [entry.note.note_id for entry in found] == ["a", "c"]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet", ".conll"])

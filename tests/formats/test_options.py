@@ -73,7 +73,7 @@ def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once
     with pytest.raises(InputError, match="choose one of brat, cda, conll, csv"):
         read_notes(tmp_path, format="odt")
     (tmp_path / "a.csv").touch()
-    with pytest.raises(InputError, match="csv or i2b2; name one of brat, cda, conll, csv"):
+    with pytest.raises(InputError, match="csv or i2b2; name one with --format: brat, cda, conll, csv"):
         detect_format(tmp_path)
     with pytest.raises(InputError, match="is none that is known"):
         detect_format(tmp_path / "a.odt")
