@@ -68,6 +68,17 @@ class Gates(_Frozen):
     regression_tolerance: Share = 0.01
 
 
+class Batches(_Frozen):
+    """How large a batch may be.
+
+    Args:
+        max_characters: Of all notes of a batch, each counted as 1,000 more. A larger file, folder or archive becomes
+            several batches; a patient with more notes than that is a batch of their own.
+    """
+
+    max_characters: int = Field(default=16_000_000, ge=1)
+
+
 class VaultSettings(_Frozen):
     """Where originals are sealed, so that they can be given back; nowhere unless ``url`` is set.
 
@@ -101,6 +112,7 @@ class Settings(_Frozen):
         training_share: Of the patients with gold, the share that a recipe with corpus ``gold`` learns from. Their
             notes are in no score.
         gates: Limits of the data-quality checks.
+        batches: How large a batch may be.
         vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
@@ -121,6 +133,7 @@ class Settings(_Frozen):
     recipes: tuple[str, ...] = ("crf",)
     training_share: Share = 0.5
     gates: Gates = Gates()
+    batches: Batches = Batches()
     vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")

@@ -23,6 +23,7 @@ from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, take_in
 from deid_assets.defs.partitions import batches
+from deid_assets.defs.splitting import split_arrivals
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.overview import show_overview
 from deid_assets.store.files import ALL
@@ -75,6 +76,9 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
     # Nobody is still writing: these files were put here by this process or before it was started.
     take_in(settings, settle_s=0)
+    parts = split_arrivals(settings)
+    if len(parts) > 1:
+        console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)
 
 
 def _run(corpus: Corpus, console: Console) -> int:

@@ -18,9 +18,12 @@ from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.display import label_counts, show_counts, show_labels
-from deid_assets.defs.landing import batch_sources
+from deid_assets.defs.landing import batch_folder, batch_sources
 from deid_assets.defs.records import record_notes
+from deid_assets.defs.splitting import is_part, part_files
 from deid_assets.formats import Annotated, Fault, read_notes
+from deid_assets.formats.drafts import read_drafts
+from deid_assets.formats.registry import check_drafts
 from deid_assets.languages import language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.contracts import LANGUAGES
@@ -45,7 +48,7 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
     notes: list[Note] = []
     blank: list[Failed] = []
     faults: list[tuple[int, Fault]] = []
-    for at, found in _read(batch, corpus):
+    for at, found in read_batch(batch, corpus):
         if isinstance(found, Fault):
             faults.append((at, found))
         elif not found.note.text.strip():
@@ -123,7 +126,7 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     known = {note.note_id for note in notes}
     gold = [
         as_gold(found.spans)
-        for _, found in _read(batch, corpus)
+        for _, found in read_batch(batch, corpus)
         if isinstance(found, Annotated) and found.spans is not None and found.note.note_id in known
     ]
     note_table, span_table = spans_to_tables(gold)
@@ -136,11 +139,16 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     )
 
 
-def _read(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]:
+def read_batch(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]:
     """Yield what the batch's files hold, each with the number of its file; ids are unique over the batch."""
+    labels = label_map(corpus.settings.labels)
+    if is_part(batch):
+        drafts = read_drafts(part_files(batch_folder(corpus.settings, batch)))
+        yield from ((1, found) for found in check_drafts(drafts, labels=labels))
+        return
     seen: set[str] = set()
     for at, path in enumerate(batch_sources(corpus.settings, batch), start=1):
-        for found in _read_arrival(path, label_map(corpus.settings.labels)):
+        for found in _read_arrival(path, labels):
             if isinstance(found, Annotated) and found.note.note_id in seen:
                 reason = "the note id appears in an earlier file of the batch; give each note its own id"
                 yield at, Fault.at(path.name, "duplicate-id", reason, note_id=found.note.note_id)

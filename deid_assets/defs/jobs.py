@@ -6,8 +6,11 @@ from collections.abc import Sequence
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from deid_assets.defs.landing import known_batches, take_in
+from deid_assets.defs.audit import safe_message
+from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.partitions import batches
+from deid_assets.defs.splitting import split_arrivals, waiting
+from deid_assets.store.files import ALL
 from deid_resources.corpus import CorpusResource
 
 MAIN_JOB = "main_job"
@@ -15,6 +18,7 @@ NIGHTLY_JOB = "nightly_scorecards"
 BAKEOFF_JOB = "bakeoff_job"
 PRIVACY_JOB = "privacy_audits"
 TRAINING_JOB = "train_taggers"
+SPLITTING_JOB = "split_large_arrivals"
 
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """What sums up over all batches, and so has no partitions."""
@@ -55,6 +59,28 @@ privacy_job = dg.define_asset_job(
     description="Attacks on the redaction policies, over every batch with gold.",
 )
 
+
+@dg.op(
+    name="split_arrivals", description="Reads what arrived and may be too large for a batch, and makes batches of it."
+)
+def split_op(corpus: CorpusResource) -> int:
+    """Split what waits and return how many batches it became."""
+    try:
+        return len(split_arrivals(corpus.open().settings))
+    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+        raise dg.Failure(safe_message(error, "landing", ALL), allow_retries=False) from None
+
+
+@dg.job(
+    name=SPLITTING_JOB,
+    description="Makes several batches of a large file, folder or archive, the notes of a patient together. The "
+    "landing sensor starts it.",
+)
+def splitting_job() -> None:
+    """Split what waits."""
+    split_op()
+
+
 nightly_schedule = dg.ScheduleDefinition(
     name="nightly_scorecards_schedule",
     job=nightly_job,
@@ -73,7 +99,7 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
 
 
 @dg.sensor(
-    jobs=[main_job, training_job],
+    jobs=[main_job, training_job, splitting_job],
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
@@ -81,7 +107,8 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
 def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
-    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. While a
+    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. What may be
+    too large for a batch is split by a run of its own, since a tick must be short. While a
     tagger of the line-up was never trained, new batches wait for it.
     """
     installation = corpus.open()
@@ -92,14 +119,19 @@ def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) 
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB)])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
     new = [batch for batch in known_batches(settings) if batch not in registered]
-    if not new:
+    large = waiting(landing_store(settings))
+    if not new and not large:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
     return dg.SensorResult(
-        run_requests=[dg.RunRequest(run_key=batch, partition_key=batch, job_name=MAIN_JOB) for batch in new],
-        dynamic_partitions_requests=[batches.build_add_request(new)],
+        run_requests=[
+            *(dg.RunRequest(run_key=f"split-{arrival}", job_name=SPLITTING_JOB) for arrival in large),
+            *(dg.RunRequest(run_key=batch, partition_key=batch, job_name=MAIN_JOB) for batch in new),
+        ],
+        dynamic_partitions_requests=[batches.build_add_request(new)] if new else [],
     )
 
 
-def jobs(detectors: Sequence[str]) -> list[UnresolvedAssetJobDefinition]:
+def jobs(detectors: Sequence[str]) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
     """Return every job of an installation."""
-    return [main_job, nightly_job, bakeoff_job, privacy_job, training_job, *(detector_job(name) for name in detectors)]
+    fixed = [main_job, nightly_job, bakeoff_job, privacy_job, training_job, splitting_job]
+    return [*fixed, *(detector_job(name) for name in detectors)]

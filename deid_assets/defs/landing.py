@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deid_assets.config import Settings
+from deid_assets.defs import splitting
 from deid_assets.defs.partitions import batch_id
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.zones import Zone
@@ -38,14 +39,15 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
 
-    The same content gives the same id, so a file that is dropped twice makes one batch. An arrival that an earlier
+    One that may be too large for a batch waits for ``split_arrivals``, which reads it. The same content gives the same id, so a file that is dropped twice makes one batch. An arrival that an earlier
     call had staged when it died is taken in first.
     """
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        batch = batch_id((_sha256(path) for path in _files(arrival)), key=settings.key())
+        files = list(_files(arrival))
+        batch = batch_id(map(_sha256, files), key=settings.key())
         target = batch_folder(settings, batch)
-        if target.exists():
+        if target.exists() or splitting.is_known(target.parent, batch):
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
             shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
             continue
@@ -53,14 +55,28 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
         staging = target.with_name(f".{batch}")
         staging.mkdir(mode=0o700, exist_ok=True)
         arrival.rename(staging / arrival.name)
-        staging.rename(target)
-        taken.append(batch)
+        taken += _admit(settings, staging, batch)
     return taken
+
+
+def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
+    """Give a staged arrival its place: among the batches, which are returned, or among those that are to be split."""
+    target = batch_folder(settings, batch)
+    is_large = splitting.may_be_large(list(_files(staging)), settings)
+    if is_large:
+        target = splitting.waiting_folder(target.parent, batch)
+    staging.rename(target)
+    return [] if is_large else [batch]
+
+
+def landing_store(settings: Settings) -> Path:
+    """Return the restricted folder of what arrived."""
+    return settings.store / "restricted" / "landing"
 
 
 def batch_folder(settings: Settings, batch: str) -> Path:
     """Return the restricted folder that holds a batch's files as they arrived."""
-    return settings.store / "restricted" / "landing" / batch
+    return landing_store(settings) / batch
 
 
 def batch_sources(settings: Settings, batch: str) -> list[Path]:
@@ -71,18 +87,17 @@ def batch_sources(settings: Settings, batch: str) -> list[Path]:
 
 def known_batches(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""
-    folder = settings.store / "restricted" / "landing"
+    folder = landing_store(settings)
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
 
 
 def _finish_staged(settings: Settings) -> list[str]:
     """Complete the batches whose files were moved but whose folder has not got its name yet."""
     finished = []
-    for staging in sorted((settings.store / "restricted" / "landing").glob(".b-*")):
+    for staging in sorted(landing_store(settings).glob(".b-*")):
         batch = staging.name.removeprefix(".")
         if any(staging.iterdir()) and not batch_folder(settings, batch).exists():
-            staging.rename(batch_folder(settings, batch))
-            finished.append(batch)
+            finished += _admit(settings, staging, batch)
     return finished
 
 

@@ -128,10 +128,40 @@ def read_notes(
     Raises:
         InputError: The path is not there, or the format is unknown or unclear.
     """
+    chosen = _chosen_for(path, format)
+    drafts = _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
+    return check_drafts(drafts, labels=labels or chosen.labels, options=options)
+
+
+def parse_notes(
+    path: Path,
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know
+    options: ReadOptions = _DEFAULT_READ,
+    ignored: Told = tell_nobody,
+) -> Iterator[Draft | Fault]:
+    """Yield each note as the source has it: what ``read_notes`` gives before ``check_drafts``.
+
+    Raises:
+        InputError: As for ``read_notes``.
+    """
+    chosen = _chosen_for(path, format)
+    return _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
+
+
+def check_drafts(
+    drafts: Iterable[Draft | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
+) -> Iterator[Annotated | Fault]:
+    """Yield the notes of drafts after checking ids, labels, offsets and text, and each fault in its place."""
+    seen: set[str] = set()
+    for draft in drafts:
+        yield from _finished(draft, seen, labels, options)
+
+
+def _chosen_for(path: Path, name: str | None) -> Format:
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file or folder of notes")
-    chosen = _chosen(format or detect_format(path))
-    return _read(path, chosen, labels or chosen.labels, options, Selection(chosen.suffixes, options.ignore, ignored))
+    return _chosen(name or detect_format(path))
 
 
 def _chosen(name: str) -> Format:
@@ -140,10 +170,7 @@ def _chosen(name: str) -> Format:
     return FORMATS[name]
 
 
-def _read(
-    path: Path, chosen: Format, labels: LabelMap, options: ReadOptions, selection: Selection
-) -> Iterator[Annotated | Fault]:
-    seen: set[str] = set()
+def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection) -> Iterator[Draft | Fault]:
     any_file = any_note = is_lacking = False
     for source in files(path, selection, limits=options.archives):
         any_file = True
@@ -153,7 +180,7 @@ def _read(
         is_empty = True
         for draft in _drafts(source, chosen, options):
             is_empty, any_note = False, True
-            yield from _finished(draft, seen, labels, options)
+            yield draft
         if is_empty and chosen.may_lack_notes and _has_content(source):
             is_lacking = True
             selection.told(source.name, f"a file of {chosen.name} may lack notes")
@@ -188,12 +215,17 @@ def _finished(
         yield draft
         return
     if draft.note_id in seen:
-        reason = f"note {draft.note_id!r} came before; give every note its own id"
-        yield Fault.at(draft.file, "duplicate-id", reason, line=draft.line, note_id=draft.note_id)
+        yield came_before(draft)
         return
     seen.add(draft.note_id)
     result = assemble(draft, labels, options)
     yield from result if isinstance(result, list) else [result]
+
+
+def came_before(draft: Draft) -> Fault:
+    """Return the fault of a note whose id an earlier one has."""
+    reason = f"note {draft.note_id!r} came before; give every note its own id"
+    return Fault.at(draft.file, "duplicate-id", reason, line=draft.line, note_id=draft.note_id)
 
 
 def write_notes(

@@ -122,9 +122,11 @@ class CorpusFiles:
         """
         erased = []
         arrived = self._folder("landing", batch)  # holds folders as they were dropped
-        if arrived.is_dir():
-            shutil.rmtree(arrived)
-            erased.append("landing")
+        whole = arrived.parent / ".whole" / batch.rpartition("-")[0]  # of a part, what it was cut from
+        for folder in (arrived, *([whole] if whole.name else [])):
+            if folder.is_dir():
+                shutil.rmtree(folder)
+                erased.append("landing")
         for zone in Zone:
             base = self.root / zone
             for folder in sorted(path for path in base.rglob(batch) if path.is_dir() and path.parent != base):
@@ -138,7 +140,7 @@ class CorpusFiles:
                 if not any(folder.iterdir()):
                     folder.rmdir()
                 erased.append(folder.parent.relative_to(base).as_posix())
-        return sorted(erased)
+        return sorted(set(erased))
 
     def dependents(self, batch: str) -> list[str]:
         """Return ``asset@batch`` of every partition outside ``batch`` made from one inside it, sorted.

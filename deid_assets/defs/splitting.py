@@ -1,0 +1,210 @@
+"""A large arrival becomes several batches of bounded size, with the notes of a patient together.
+
+::
+
+    restricted/landing/.large/b-…         waits for this, as it arrived
+    restricted/landing/.large/b-….part    unfinished parts; made anew after a crash
+    restricted/landing/.large/b-….done    all parts, moved out one by one
+    restricted/landing/b-…-0001           a part, and a batch
+    restricted/landing/.whole/b-…         the arrival, once its parts are batches
+
+The source is read twice, one note at a time: once to add up each patient's notes in an index on disk, once to write
+them out. Memory does not grow with its size.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError, ProvenanceError
+from deid_assets.formats.annotated import Draft, Fault
+from deid_assets.formats.drafts import draft_line
+from deid_assets.formats.registry import came_before, parse_notes
+from deid_assets.store.atomic import locked
+
+NOTE_CHARACTERS = 1_000
+"""What a note counts beside its text: short notes take memory too."""
+_PACKED = frozenset({".zip", ".gz", ".tgz", ".parquet", ".docx", ".pdf"})
+_PACKED_RATIO = 10
+"""Clinical text packs about 3 to 10 to 1."""
+_READ_SHARE = 8
+"""An arrival with fewer bytes than this share of a batch is not read beforehand: its notes cannot be many."""
+_BUFFER_BYTES = 16 << 20
+_PART = re.compile(r"(b-[0-9a-f]{16})-[0-9]{4,}")
+_FILE = "notes.drafts"
+_INDEX = "index.sqlite"
+
+
+def may_be_large(files: Sequence[Path], settings: Settings) -> bool:
+    """Whether an arrival has to be read before it is known to fit into one batch."""
+    sizes = (path.stat().st_size * (_PACKED_RATIO if path.suffix.lower() in _PACKED else 1) for path in files)
+    return sum(sizes) * _READ_SHARE > settings.batches.max_characters
+
+
+def is_part(batch: str) -> bool:
+    """Whether the batch is a part of a larger arrival."""
+    return _PART.fullmatch(batch) is not None
+
+
+def waiting(landing: Path) -> list[str]:
+    """Return the ids of the arrivals that wait to be split, sorted."""
+    return sorted({path.name.partition(".")[0] for path in (landing / ".large").glob("b-*")})
+
+
+def waiting_folder(landing: Path, arrival: str) -> Path:
+    """Return where an arrival waits to be split; the folder around it is made."""
+    (landing / ".large").mkdir(mode=0o700, exist_ok=True)
+    return landing / ".large" / arrival
+
+
+def is_known(landing: Path, arrival: str) -> bool:
+    """Whether an arrival waits to be split, or was."""
+    return any((landing / folder / arrival).exists() for folder in (".large", ".whole"))
+
+
+def part_files(folder: Path) -> list[Path]:
+    """Return the files of a part, which ``read_drafts`` reads."""
+    return [folder / _FILE]
+
+
+def split_arrivals(settings: Settings) -> list[str]:
+    """Make batches of the arrivals that wait, and return their ids; a killed call is completed by the next."""
+    landing = settings.store / "restricted" / "landing"
+    made: list[str] = []
+    for arrival in waiting(landing):
+        with locked(landing / ".large"):  # another process may be at the same
+            made += _split(landing, arrival, settings)
+    return made
+
+
+def _split(landing: Path, arrival: str, settings: Settings) -> list[str]:
+    whole, part, done = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done"))
+    if not done.exists():
+        if not whole.exists():
+            return []  # the other process did it
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(mode=0o700)
+        if not _write_parts(whole, part, arrival, settings.batches.max_characters):
+            shutil.rmtree(part)
+            whole.rename(landing / arrival)
+            return [arrival]
+        part.rename(done)
+    for folder in sorted(done.iterdir()):
+        folder.rename(landing / folder.name)
+    (landing / ".whole").mkdir(mode=0o700, exist_ok=True)
+    if whole.exists():
+        whole.rename(landing / ".whole" / arrival)
+    done.rmdir()
+    return sorted(path.name for path in landing.glob(f"{arrival}-*"))
+
+
+def _write_parts(whole: Path, folder: Path, arrival: str, limit: int) -> bool:
+    """Write the parts of an arrival; nothing where it fits into one batch."""
+    index = folder / _INDEX
+    with closing(sqlite3.connect(index, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = OFF")  # of a crash nothing is kept
+        _add_up(whole, database)
+        first_owners = _first_owners(database, limit)
+        if len(first_owners) < 2:
+            return False
+        _write(whole, folder, arrival, database, first_owners)
+    index.unlink()
+    for path in folder.glob(f"*/{_FILE}"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    return True
+
+
+def _entries(whole: Path) -> Iterator[tuple[str, Draft | Fault]]:
+    """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
+    number = 0
+    for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):
+        for entry in _parsed(path):
+            number += 1
+            patient = entry.patient_id if isinstance(entry, Draft) else None
+            yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
+
+
+def _parsed(path: Path) -> Iterator[Draft | Fault]:
+    try:
+        yield from parse_notes(path)
+    except InputError:
+        # The message names the path, and a path of a hospital may name a patient.
+        yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _add_up(whole: Path, database: sqlite3.Connection) -> None:
+    """Fill the index: what each owner has, in the order in which they come."""
+    database.execute("CREATE TABLE owners (number INTEGER PRIMARY KEY, owner BLOB UNIQUE, size INTEGER)")
+    database.execute("CREATE TABLE notes (id BLOB PRIMARY KEY) WITHOUT ROWID")
+    database.execute("BEGIN")
+    for owner, entry in _entries(whole):
+        size = NOTE_CHARACTERS + (len(entry.text) if isinstance(entry, Draft) else 0)
+        database.execute(
+            "INSERT INTO owners (owner, size) VALUES (?, ?) "
+            "ON CONFLICT (owner) DO UPDATE SET size = size + excluded.size",
+            (owner, size),
+        )
+    database.execute("COMMIT")
+
+
+def _first_owners(database: sqlite3.Connection, limit: int) -> list[int]:
+    """Return with which owner each part begins: all are of about one size, none larger than the limit.
+
+    A patient with more notes than that has a part of their own.
+    """
+    (total,) = database.execute("SELECT coalesce(sum(size), 0) FROM owners").fetchone()
+    wanted = -(-total // max(1, -(-total // limit)))
+    first_owners, filled = [1], 0
+    for number, size in database.execute("SELECT number, size FROM owners ORDER BY number"):
+        if filled and (filled >= wanted or filled + size > limit):
+            first_owners.append(number)
+            filled = 0
+        filled += size
+    return first_owners
+
+
+def _write(whole: Path, folder: Path, arrival: str, database: sqlite3.Connection, first_owners: Sequence[int]) -> None:
+    """Write each entry to its part. A note whose id came before is a fault, as it is in one batch."""
+    buffers: dict[int, list[bytes]] = {}
+    held = 0
+    database.execute("BEGIN")
+    for owner, entry in _entries(whole):
+        found = database.execute("SELECT number FROM owners WHERE owner = ?", (owner,)).fetchone()
+        if found is None:
+            raise ProvenanceError(f"arrival {arrival} changed while it was split; drop it again")
+        line = draft_line(_once(entry, database))
+        buffers.setdefault(bisect_right(first_owners, found[0]), []).append(line)
+        held += len(line)
+        if held > _BUFFER_BYTES:
+            _flush(buffers, folder, arrival)
+            held = 0
+    _flush(buffers, folder, arrival)
+    database.execute("COMMIT")
+
+
+def _once(entry: Draft | Fault, database: sqlite3.Connection) -> Draft | Fault:
+    if isinstance(entry, Fault):
+        return entry
+    kept = database.execute("INSERT OR IGNORE INTO notes VALUES (?)", (_digest(entry.note_id),))
+    return entry if kept.rowcount else came_before(entry)
+
+
+def _flush(buffers: dict[int, list[bytes]], folder: Path, arrival: str) -> None:
+    for part, lines in sorted(buffers.items()):
+        target = folder / f"{arrival}-{part:04d}"
+        target.mkdir(mode=0o700, exist_ok=True)
+        with (target / _FILE).open("ab") as file:
+            file.writelines(lines)
+    buffers.clear()
