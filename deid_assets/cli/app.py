@@ -11,7 +11,8 @@ from typing import Annotated, ParamSpec
 import typer
 
 from deid_assets import __version__
-from deid_assets.core.errors import DeidError
+from deid_assets.core.errors import DeidError, class_name
+from deid_resources.silence import forbid_core_files, silence_at_exit
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
 INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
@@ -40,7 +41,8 @@ def _deid(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    del version  # answered by its callback
+    forbid_core_files()
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
@@ -69,11 +71,13 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
         except KeyboardInterrupt:
             say("interrupted; nothing was written")
             code = INTERRUPTED
-        except Exception as error:
+        except BaseException as error:
             if os.environ.get("DEID_DEBUG") == "1":
                 raise
-            say(f"error: {type(error).__name__} inside deid; run again with DEID_DEBUG=1 to see where (shows text)")
+            say(f"error: {class_name(error)} inside deid; run again with DEID_DEBUG=1 to see where (shows text)")
             code = BUG
+        finally:
+            silence_at_exit()
         raise typer.Exit(code)
 
     return run

@@ -20,6 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import POLICIES, LineUp, resolve
 from deid_assets.core.span import SpanSet
+from deid_resources.silence import silence_for_good, silenced
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class Detection:
 
     def opinions(self, notes: Sequence[Note]) -> Iterator[SpanSet | Failed]:
         """Yield the spans of all detectors on each note, or the first failure of one."""
-        runs = [run_detector(detector, notes) for detector in self.detectors]
+        with silenced():  # what a detector says may quote a note
+            runs = [run_detector(detector, notes) for detector in self.detectors]
         line_up = LineUp([detector.name for detector in self.detectors], yielding=self.named.yielding)
         for note, outcomes in zip(notes, zip(*runs, strict=True), strict=True):
             failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
@@ -122,6 +124,7 @@ _of_worker: list[Detection] = []
 
 def _start_worker(named: Named) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers
+    silence_for_good()
     _of_worker.append(Detection.load(named))
 
 

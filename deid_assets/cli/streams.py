@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -171,8 +172,16 @@ def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
 @contextmanager
 def progress(what: str) -> Iterator[Any]:
     """Show how many notes are done on a terminal; call the value with the number of new ones."""
-    console = Console(file=sys.stderr)
+    console = _console()
     columns = (SpinnerColumn(), TextColumn(what), TextColumn("{task.completed:,} notes"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda notes: bar.advance(task, notes)
+
+
+def _console() -> Console:
+    """Return a console on a stream of its own, so that it is heard while detectors are silenced."""
+    try:
+        return Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding))
+    except (AttributeError, OSError, ValueError):  # standard error is not a file, or closed
+        return Console(stderr=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from deid_assets.core.errors import DetectorError
+from deid_assets.core.errors import DetectorError, class_name
+from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import SpanSet
@@ -20,6 +21,9 @@ class Detector(Protocol):
         name: Lower case, ``^[a-z][a-z0-9_]{0,40}$``; equals the entry-point name.
         version: Changes whenever the output may change.
         labels: Every category that ``detect`` can return.
+
+    A detector whose spans have a ``native_label`` that no label map of ours knows declares these labels as
+    ``native_labels``, a set of strings: spans are kept where no text may be, and so is this field of theirs.
     """
 
     name: str
@@ -61,7 +65,9 @@ def runs_of(notes: Sequence[Note], *, chars: int) -> Iterator[Sequence[Note]]:
         yield notes[first:]
 
 
-def detect(detector: Detector, notes: Sequence[Note], *, stage: str | None = None) -> list[SpanSet | Failed]:
+def detect(
+    detector: Detector, notes: Sequence[Note], *, stage: str | None = None, interruptible: bool = True
+) -> list[SpanSet | Failed]:
     """Return one result per note, in order: its spans, or why there are none.
 
     When the batch raises, its notes are replayed one by one; the note that raises alone is ``Failed``.
@@ -70,18 +76,29 @@ def detect(detector: Detector, notes: Sequence[Note], *, stage: str | None = Non
         detector: Any object with the ``Detector`` attributes.
         notes: The batch.
         stage: Recorded in ``Failed``; the detector's name when not given.
+        interruptible: Whether somebody can stop this process by raising an interrupt in it, which is raised on; it
+            is the detector's own otherwise.
     """
     try:
         return list(_checked(detector, notes))
-    except Exception:  # noqa: BLE001 - a detector may raise anything; each note is judged alone below
-        return [_alone(detector, note, stage or f"spans/{detector.name}") for note in notes]
+    except BaseException as error:
+        if interruptible and _is_interrupt(error):
+            raise
+    return [_alone(detector, note, stage or f"spans/{detector.name}", interruptible) for note in notes]
 
 
-def _alone(detector: Detector, note: Note, stage: str) -> SpanSet | Failed:
+def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> SpanSet | Failed:
     try:
         return _checked(detector, [note])[0]
-    except Exception as error:  # noqa: BLE001 - becomes a Failed, with its class and without its message
-        return Failed(note.note_id, stage, type(error).__name__)
+    except BaseException as error:
+        if interruptible and _is_interrupt(error):
+            raise
+        return Failed(note.note_id, stage, class_name(error))
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether an error stops the process on somebody's wish. Dagster's is told by name: the core imports no Dagster."""
+    return isinstance(error, KeyboardInterrupt) or class_name(error) == "DagsterExecutionInterruptedError"
 
 
 def _checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
@@ -100,7 +117,7 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
         DigestError: The spans belong to another note or another version of its text.
         OffsetError: A span ends after the note does.
         DetectorError: A label is not declared, or a source is not the detector's name: what a line-up does not know
-            is not redacted.
+            is not redacted. A native label is neither declared nor known, and may be text of the note.
     """
     spans.checked(note)
     if undeclared := {span.label for span in spans} - detector.labels:
@@ -111,3 +128,12 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
         raise DetectorError(
             f"{detector.name}: note {note.note_id!r} has spans of another source; give each source={detector.name!r}"
         )
+    allowed = getattr(detector, "native_labels", frozenset()) | _KNOWN_LABELS
+    if any(span.native_label not in allowed for span in spans):
+        raise DetectorError(
+            f"{detector.name}: note {note.note_id!r} has undeclared native labels; declare them as native_labels"
+        )
+
+
+_KNOWN_LABELS = frozenset({"", *Phi}).union(*(labels.labels for labels in LABEL_MAPS.values()))
+"""Native labels that need no declaration."""

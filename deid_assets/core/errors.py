@@ -14,12 +14,19 @@
     ├── PluginError                   a plugin that is missing, doubled or does not load
     ├── TrainingError                 a training run that cannot give a model
     ├── PolicyError(ValueError)       a redaction policy that cannot be carried out
-    └── ProvenanceError               a stored file that is missing, altered or not approved
+    ├── ProvenanceError               a stored file that is missing, altered or not approved
+    └── WorkerError                   a worker process that raised or ended
 
 Messages name the note, the fault and the remedy. They show ids, labels and offsets, never note text.
 """
 
 from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
 
 
 class DeidError(Exception):
@@ -72,3 +79,46 @@ class PolicyError(DeidError, ValueError):
 
 class ProvenanceError(DeidError):
     """A stored file is missing, altered, out of date or not approved."""
+
+
+class WorkerError(DeidError):
+    """Work in a worker process raised, or ended the process."""
+
+
+PANIC = ("pyo3_runtime", "PanicException")
+"""Module and name of the class of a panic in a library written in Rust; no such module can be imported."""
+
+
+def class_name(error: BaseException) -> str:
+    """Return the name of an error's class, which may be shown where text may not.
+
+    A name that is made while notes are read may be text of a note. So only a name counts that the source of the
+    class' module spells out, or a builtin one; otherwise the class is named after the nearest class that it derives
+    from and that has such a name.
+    """
+    return _class_name(type(error))  # type: ignore[arg-type]  # a class is hashable
+
+
+@lru_cache(maxsize=128)
+def _class_name(cls: type) -> str:
+    return next(known.__name__ for known in cls.__mro__ if _is_spelled_out(known))
+
+
+def _is_spelled_out(cls: type) -> bool:
+    if getattr(builtins, cls.__name__, None) is cls or (cls.__module__, cls.__name__) == PANIC:
+        return True
+    spec = getattr(sys.modules.get(cls.__module__), "__spec__", None)
+    get_code = getattr(getattr(spec, "loader", None), "get_code", None)
+    try:
+        code = get_code(cls.__module__) if get_code else None
+    except (ImportError, OSError, SyntaxError):
+        return False
+    return code is not None and cls.__name__ in _names(code)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the names of the classes and functions that a module's source defines."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant.co_name
+            yield from _names(constant)

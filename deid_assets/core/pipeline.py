@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import DeidError, DetectorError
+from deid_assets.core.errors import DeidError, DetectorError, class_name
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Edit, Policy, Redacted, redact
@@ -74,7 +74,7 @@ def redact_all(
         try:
             return redact(note, spans[note.note_id], policy, key=key, originals=originals)
         except Exception as error:  # noqa: BLE001 - a replacer may raise anything; becomes a Failed without its message
-            return Failed(note.note_id, stage, type(error).__name__)
+            return Failed(note.note_id, stage, class_name(error))
 
     return [redacted(note) for note in notes]
 

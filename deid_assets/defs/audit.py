@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deid_assets.core import errors
 from deid_assets.defs.automation import eager_and_gated
+from deid_assets.defs.guard import guarded
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
 from deid_assets.quality import Verdict
@@ -133,28 +134,35 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
         def with_vault(
             context: dg.AssetExecutionContext, corpus: CorpusResource, vault: VaultResource
         ) -> Iterator[Any]:
-            yield from _guarded(lambda *of: make(*of, vault=vault.open()), plan, context, corpus)
+            yield from _events(lambda *of: make(*of, vault=vault.open()), plan, context, corpus)
 
         return with_vault
 
     @define
     def asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
-        yield from _guarded(make, plan, context, corpus)
+        yield from _events(make, plan, context, corpus)
 
     return asset
 
 
-def _guarded(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
+def _events(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
     batch = context.partition_key if plan.partitioned else ALL
-    try:
-        yield from _audited(make, plan, batch, corpus.open(), run_id=context.run.run_id)
-    except dg.Failure:
-        raise
-    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
-        raise dg.Failure(description=safe_message(error, plan.key, batch), allow_retries=False) from None
+    with guarded(context, plan.key, batch):
+        made = _audited(make, plan, batch, corpus.open(), run_id=context.run.run_id)
+    yield from made.events
+    if made.fault:
+        raise dg.Failure(description=made.fault, allow_retries=False)
 
 
-def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> Iterator[Any]:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What Dagster is told of an asset, and why it was not stored, where it was not."""
+
+    events: Sequence[Any]
+    fault: str = ""
+
+
+def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> _Made:
     started = datetime.now(UTC)
     before = _receipts(plan, batch, corpus)
     draft = make(batch, corpus)
@@ -163,20 +171,17 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
     failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
     if failed:
-        yield from results
         reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
-        raise dg.Failure(
-            description=f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}",
-            allow_retries=False,
-        )
+        return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}")
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
     if draft.publish:
         draft.publish(receipt)
     record_run(corpus, receipt, dagster_run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.
-    yield dg.MaterializeResult(
+    made = dg.MaterializeResult(
         data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
     )
+    return _Made([made])
 
 
 def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
@@ -248,13 +253,6 @@ def _metadata(draft: Draft, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(draft.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
     return {**rows, **draft.counts, **draft.metadata, "receipt": receipt.digest}
-
-
-def safe_message(error: Exception, key: str, batch: str) -> str:
-    """Return what may be shown of an error: our own messages, which hold no text, and else the class alone."""
-    if isinstance(error, errors.DeidError):
-        return f"{key}, batch {batch}: {type(error).__name__}: {error}"
-    return f"{key}, batch {batch}: {type(error).__name__}; nothing was stored"
 
 
 MEANINGS: Mapping[str, str] = {

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
+from deid_resources.silence import forbid_core_files
 
 DAGSTER_YAML = """\
 # Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors by class only.
@@ -78,13 +79,14 @@ def _keeps_no_text(path: Path) -> bool:
 
 
 def harden_process() -> None:
-    """Set the environment and the loggers of this process so that errors and libraries tell no text.
+    """Set the environment, the loggers and the limits of this process so that errors and libraries tell no text.
 
     With ``DAGSTER_REDACT_USER_CODE_ERRORS`` Dagster keeps an error's message from its event log and sends the
     whole of it to the logger ``dagster.redacted_errors`` instead, which is silenced here.
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    forbid_core_files()
     redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
     redacted.handlers = [logging.NullHandler()]
     redacted.propagate = False

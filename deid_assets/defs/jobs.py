@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from deid_assets.defs.audit import safe_message
+from deid_assets.defs.guard import safe_message
 from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals, waiting

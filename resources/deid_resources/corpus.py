@@ -49,7 +49,7 @@ class Corpus:
 
     @cached_property
     def detectors(self) -> DetectorPool:
-        """The installed detectors, loaded when asked for."""
+        """The installed detectors, loaded by worker processes when they are asked."""
         return DetectorPool(self.taggers.locate, workers=self.settings.workers)
 
     @cached_property
@@ -64,9 +64,8 @@ class Corpus:
 
     def close(self) -> None:
         """End what was started. Nothing is opened just to be closed."""
-        for opened in ("detectors", "database"):
-            if opened in self.__dict__:
-                self.__dict__.pop(opened).close()
+        if "database" in self.__dict__:
+            self.__dict__.pop("database").close()
 
 
 class CorpusResource(dg.ConfigurableResource["Corpus"]):
@@ -89,7 +88,7 @@ class CorpusResource(dg.ConfigurableResource["Corpus"]):
         return self._corpus
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002 - Dagster's signature
-        """Let go of detectors and database connections with the run; worker processes end with this process."""
+        """Let go of database connections with the run; worker processes end with this process."""
         if self._corpus is not None:
             self._corpus.close()
             self._corpus = None

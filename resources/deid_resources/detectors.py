@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from deid_assets.core.detector import Detector, Failed, detect
-from deid_assets.core.errors import PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
-from deid_resources.processes import run_parts
-from deid_resources.silence import silenced
+from deid_resources.processes import WorkerDied, run_parts
+from deid_resources.progress import tell
 
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
+MAX_DEATHS = 10
+"""Worker processes that a detector may end in a batch; each costs the seconds that a new one takes to start."""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -48,56 +51,74 @@ _loaded: dict[str, tuple[_Located, Detector]] = {}  # of a worker process
 
 
 class DetectorPool:
-    """The detectors of one run.
+    """The detectors of one run, always in worker processes: what they say, and how they end, stays there.
 
     Args:
         options: Keyword options per detector, or a function from its name to its plugin and options.
-        workers: Processes used for a batch that is worth it; 1 stays in this process.
+        workers: Processes used for a batch that is worth it; a small one takes one of them.
     """
 
     def __init__(self, options: Mapping[str, Mapping[str, Any]] | Locate, *, workers: int = 1) -> None:
         self._locate: Locate = options if callable(options) else lambda name: (name, options.get(name, {}))
         self._workers = workers
-        self._detectors: dict[str, tuple[Source, Detector]] = {}
-
-    def open(self, name: str) -> Detector:
-        """Return a detector, loaded on first use.
-
-        Raises:
-            PluginError: It cannot be loaded.
-        """
-        source = self._locate(name)
-        if name not in self._detectors or self._detectors[name][0] != source:  # a model may be trained again
-            plugin, options = source
-            self._detectors[name] = (source, load(name, plugin=plugin, options=options))
-        return self._detectors[name][1]
 
     def detect(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
-        """Return one outcome per note, in order.
+        """Return one outcome per note, in order. A note on which the detector ends its process is ``Failed``.
 
         Raises:
-            PluginError: The detector cannot be loaded, or tried to end the process.
-            BrokenProcessPool: A worker died; nothing of the batch is kept.
+            PluginError: The detector cannot be loaded.
+            WorkerDied: Too many notes ended a process; nothing of the batch is kept.
         """
-        found = self.map_detecting(partial(_detected, name=name, stage=stage), chunks_of(notes), names=[name])
-        return [outcome for part in found for outcome in part]
+        work = partial(_detected, name=name, stage=stage)
+        found: list[SpanSet | Failed] = []
+        waiting = deque([chunks_of(notes)] if notes else [])
+        deaths = 0
+        while waiting:
+            chunks = waiting.popleft()
+            ends = list(accumulate(map(len, chunks), initial=len(found)))
+            try:
+                for part in self.map_detecting(
+                    work, chunks, names=[name], on_progress=lambda n, ends=ends: tell(stage, ends[n], len(notes))
+                ):
+                    found += part
+            except WorkerDied:
+                deaths += 1
+                if deaths > MAX_DEATHS:
+                    raise
+                if sum(map(len, chunks)) == 1:
+                    found.append(Failed(chunks[0][0].note_id, stage, WorkerDied.__name__))
+                else:
+                    waiting.extendleft(reversed(_smaller(chunks)))
+        return found
 
-    def map(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    def map(
+        self,
+        work: Callable[[Part], Result],
+        parts: Sequence[Part],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> list[Result]:
         """Return what other work on a batch gives for each of its parts, in order.
 
         Args:
             work: Can be pickled, as its arguments and results can.
             parts: Of the batch; a single one stays in this process.
+            on_progress: Called with the number of finished parts.
 
         Raises:
-            BrokenProcessPool: A worker died; nothing of the batch is kept.
+            WorkerDied: Nothing of the batch is kept.
         """
         if self._workers == 1 or len(parts) == 1:
             return [work(part) for part in parts]
-        return run_parts(work, parts, workers=self._workers)
+        return run_parts(work, parts, workers=self._workers, on_progress=on_progress)
 
     def map_detecting(
-        self, work: Callable[[Part, Detect], Result], parts: Sequence[Part], *, names: Iterable[str]
+        self,
+        work: Callable[[Part, Detect], Result],
+        parts: Sequence[Part],
+        *,
+        names: Iterable[str],
+        on_progress: Callable[[int], None] = lambda _: None,
     ) -> list[Result]:
         """Return what work that runs detectors gives for each part, in order: what they found need not travel.
 
@@ -105,22 +126,19 @@ class DetectorPool:
             work: Is given the part and what runs a detector.
             parts: As for ``map``.
             names: Detectors that it may run.
+            on_progress: Called with the number of finished parts.
 
         Raises:
             PluginError: As for ``detect``.
-            BrokenProcessPool: A worker died; nothing of the batch is kept.
+            WorkerDied: Nothing of the batch is kept.
         """
-        if self._workers == 1 or len(parts) == 1:
-            return [work(part, self._detect_here) for part in parts]
         located = {name: _located(*self._locate(name)) for name in names}
-        return self.map(partial(_work_in_worker, work, located), parts)
+        return run_parts(partial(_work_in_worker, work, located), parts, workers=self._workers, on_progress=on_progress)
 
-    def close(self) -> None:
-        """Let go of the detectors. Worker processes stay, for the next run of this process."""
-        self._detectors.clear()
 
-    def _detect_here(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
-        return _detect_quietly(self.open(name), notes, stage)
+def _smaller(chunks: Sequence[Sequence[Note]]) -> list[list[Sequence[Note]]]:
+    """Return each of several chunks alone, or each note of a single one."""
+    return [[chunk] for chunk in chunks] if len(chunks) > 1 else [[[note]] for note in chunks[0]]
 
 
 def _detected(notes: Sequence[Note], detect_one: Detect, *, name: str, stage: str) -> list[SpanSet | Failed]:
@@ -129,7 +147,7 @@ def _detected(notes: Sequence[Note], detect_one: Detect, *, name: str, stage: st
 
 def _work_in_worker(work: Callable[[Part, Detect], Result], located: Mapping[str, _Located], part: Part) -> Result:
     def detect_here(name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
-        return _detect_quietly(_opened(name, located[name]), notes, stage)
+        return detect(_opened(name, located[name]), notes, stage=stage, interruptible=False)
 
     return work(part, detect_here)
 
@@ -156,17 +174,6 @@ def _stamps(path: Path) -> Stamps:
     except (OSError, ValueError):
         return ()
     return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
-
-
-def _detect_quietly(detector: Detector, notes: Sequence[Note], stage: str) -> list[SpanSet | Failed]:
-    try:
-        with silenced():
-            return detect(detector, notes, stage=stage)
-    except SystemExit:
-        # Its message, which may quote a note, would be the process' last words.
-        raise PluginError(
-            f"detector {detector.name!r} tried to end the process; nothing of the batch is kept"
-        ) from None
 
 
 def chunks_of(notes: Sequence[Note]) -> list[Sequence[Note]]:

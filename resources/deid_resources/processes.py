@@ -5,50 +5,102 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.util import Finalize
 from typing import TypeVar
+
+from deid_assets.core.errors import DeidError, WorkerError, class_name
+from deid_resources.silence import forbid_core_files, silence_for_good
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _running: dict[bytes, ProcessPoolExecutor] = {}  # one at most
+_stop = threading.Event()
 
 
-def run_parts(work: Callable[[Part], Result], parts: Sequence[Part], *, workers: int) -> list[Result]:
+class WorkerDied(WorkerError):  # noqa: N818 - what happened, as in BrokenProcessPool
+    """A worker process ended while it was at work."""
+
+
+class Stopped(BaseException):
+    """Somebody asked for a stop."""
+
+
+def run_parts(
+    work: Callable[[Part], Result],
+    parts: Sequence[Part],
+    *,
+    workers: int,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> list[Result]:
     """Return what the work gives for each part, in order, made by worker processes.
 
     The workers stay for the next call, until this process ends or ``end_workers``. They never serve under another
     environment, working directory or import path than the one they were started with: a key or a folder that was
-    changed meanwhile would be the old one there.
+    changed meanwhile would be the old one there. They write nothing to streams, logs or core files.
 
     Args:
         work: Can be pickled, as its arguments and results can.
         parts: What it is called with.
         workers: Number of processes.
+        on_progress: Called with the number of finished parts, in this thread.
 
     Raises:
-        BrokenProcessPool: A worker died; nothing is kept, and the next call starts new ones.
+        WorkerDied: Nothing is kept, and the next call starts new workers.
+        WorkerError: The work raised what is no ``DeidError``; its class is named, its message is left behind.
+        Stopped: A stop was requested; begun work is undone.
     """
     jobs: list[Future[Result]] = []
     try:
+        check_stop()
         executor = _started(workers)
-        jobs += [executor.submit(work, part) for part in parts]
+        with _interrupts_blocked():
+            jobs += [executor.submit(_worked, work, part) for part in parts]
+        check_stop()
+        for finished, job in enumerate(as_completed(jobs), start=1):
+            job.result()
+            on_progress(finished)
         return [job.result() for job in jobs]
     except BrokenProcessPool:
         end_workers()
+        check_stop()
+        raise WorkerDied("a worker process ended early: a library in it aborted, or memory ran out") from None
+    except Exception:
+        raise
+    except BaseException:
+        end_workers()  # else begun work would hold up whatever comes next
         raise
     finally:
         for job in jobs:
             job.cancel()
 
 
+def request_stop() -> None:
+    """Make ``run_parts`` raise ``Stopped``, now and from now on, in whatever thread it runs."""
+    _stop.set()
+    _kill()
+
+
+def check_stop() -> None:
+    """Go on unless a stop was requested.
+
+    Raises:
+        Stopped: It was.
+    """
+    if _stop.is_set():
+        raise Stopped
+
+
 def end_workers() -> None:
-    """End the worker processes, if any were started; work that was begun is finished."""
+    """End the worker processes at once, if any were started; begun work is lost."""
     with _lock:
         _end()
 
@@ -59,13 +111,58 @@ def _started(workers: int) -> ProcessPoolExecutor:
         if state not in _running:
             _end()
             # Not fork: the parent may hold threads and locks of Dagster and of native libraries.
-            _running[state] = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+            context = multiprocessing.get_context("spawn")
+            _running[state] = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
+            # A process that multiprocessing started itself, as Dagster starts its runs, waits for its children as it
+            # ends, before it tells idle ones to end: without this it would wait for ever.
+            Finalize(None, end_workers, exitpriority=100)
         return _running[state]
 
 
 def _end() -> None:
+    _kill()
     while _running:
-        _running.popitem()[1].shutdown(wait=False)
+        _running.popitem()[1].shutdown(wait=True, cancel_futures=True)
+
+
+def _kill() -> None:
+    for executor in list(_running.values()):
+        for process in list((executor._processes or {}).values()):  # noqa: SLF001 - public from Python 3.14 on
+            process.kill()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let processes that are started meanwhile never see the Ctrl-C of a terminal: who started them ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    """Set up a worker: its parent's end, however it comes, is its own."""
+    forbid_core_files()
+    silence_for_good()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
+def _worked(work: Callable[[Part], Result], part: Part) -> Result:
+    """Return what the work gives; of an error that is not ours nothing crosses but the name of its class."""
+    try:
+        return work(part)
+    except DeidError as error:
+        raise error from None
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        raise WorkerError(f"{class_name(error)} in a worker process") from None
 
 
 def _state(workers: int) -> bytes:

@@ -1,21 +1,27 @@
-"""Keeps what a plugin says away from terminals and log files: it may quote a note."""
+"""Keeps what a plugin says, or leaves when it crashes, away from terminals, logs and files: it may quote a note."""
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import resource
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Discard what is written to standard output and standard error meanwhile.
+    """Discard what is written to standard output, standard error and loggers meanwhile.
 
-    By Python, hence also by logging handlers and warnings, and by native code that writes without a buffer. It holds
-    for the whole process; who must be heard, such as a progress bar, writes to a stream of its own (``os.dup``).
+    By Python, hence also by warnings, and by native code that writes without a buffer. It holds for the whole
+    process; who must be heard, such as a progress bar, writes to a stream of its own (``os.dup``). Loggers are
+    switched off as such, since Dagster's write to its event log and to no stream.
     """
     with ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(sys.maxsize)
         nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123 - a device, not a file
         streams = {1: (sys.stdout, sys.__stdout__), 2: (sys.stderr, sys.__stderr__)}
         for number, writers in streams.items():
@@ -32,6 +38,29 @@ def silenced() -> Iterator[None]:
         stack.enter_context(redirect_stdout(nowhere))
         stack.enter_context(redirect_stderr(nowhere))
         yield
+
+
+def silence_for_good() -> None:
+    """Discard what this process writes to standard output, standard error and loggers from now on."""
+    logging.disable(sys.maxsize)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number, writers in {1: (sys.stdout, sys.__stdout__), 2: (sys.stderr, sys.__stderr__)}.items():
+        with suppress(OSError, ValueError):
+            _flush(*writers)
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - a device, for good
+
+
+def silence_at_exit() -> None:
+    """Discard what functions write that plugins have registered so far to run as this process ends."""
+    atexit.unregister(silence_for_good)
+    atexit.register(silence_for_good)  # the last one registered runs first
+
+
+def forbid_core_files() -> None:
+    """Let no crash of this process, or of one that it starts, write its memory to a file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _flush(*writers: object) -> None:

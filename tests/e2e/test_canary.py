@@ -152,12 +152,30 @@ def test_a_vault_shows_no_text_and_no_id_without_its_key(nest, run_and_search, s
     assert search((*SECRETS, "note-1", "6c6c6c"), [folder]) == set()
 
 
+def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_records, run_and_search):
+    gates = "quarantined = 1.0\nnotes_covered_lower_bound = 0\nrecall_lower_bound = { ALL = 0 }"
+    settings = SETTINGS.replace("quarantined = 0.5", gates).replace("ALL = 0.3", "ALL = 0")
+    nest.configure(settings + '[detectors.leaky]\nmode = "each"\non = "record 400000"\n')
+    batch = drop(nest, note_records)
+
+    result, found = run_and_search(batch)
+
+    failed = nest.corpus().files.read("spans/leaky", batch, "failed").to_pydict()
+    assert found == set()
+    assert failed["note_id"] == [f"note-{n}" for n in range(8)]
+    assert failed["error"] == [
+        "KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError", "Panic", "Panic",
+        "DagsterExecutionInterruptedError", "WorkerDied",
+    ]  # fmt: skip
+    assert result.success
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "goes_on"),
     [
-        *((f'mode = "{mode}"\non = "cataract"', mode != "exit") for mode in ("quote", "chain", "pydantic", "ours", "exit")),
-        *((f'mode = "{mode}"', False) for mode in ("quote", "pydantic", "exit")),
+        *((f'mode = "{mode}"\non = "cataract"', True) for mode in ("quote", "chain", "pydantic", "ours", "label")),
+        *((f'mode = "{mode}"', False) for mode in ("quote", "pydantic", "exit", "label")),
     ],
 )  # fmt: skip
 def test_a_detector_that_raises_with_text_leaks_nothing(nest, run_and_search, options, goes_on):

@@ -3,21 +3,25 @@
 import pytest
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_resources.detectors import CHUNK_CHARS, DetectorPool
+from deid_resources.processes import WorkerDied, end_workers
+from deid_resources.progress import heard_by
 
 STAGE = "spans/stencil"
-EXITING = """
-import sys
-from deid_assets import Phi
+ENDING = """
+import os, sys
+from deid_assets import Phi, SpanSet
 
 class Detector:
     name, version, labels = "@NAME@", "1", frozenset({Phi.NAME})
 
     def detect(self, notes):
-        sys.exit(notes[0].text)
+        for note in notes:
+            if "END" in note.text:
+                @END@
+            yield SpanSet.of(note, [])
 """
 
 
@@ -42,37 +46,57 @@ class Detector:
 
 @pytest.fixture
 def open_pool(detector_site):
-    pools = []
-
     def make(options=None, *, workers=1):
-        pools.append(DetectorPool(options or {}, workers=workers))
-        return pools[-1]
+        return DetectorPool(options or {}, workers=workers)
 
     yield make
-    for pool in pools:
-        pool.close()
-
-
-def test_a_detector_is_loaded_once(open_pool):
-    pool = open_pool()
-
-    assert pool.open("stencil") is pool.open("stencil")
+    end_workers()
 
 
 def test_no_notes_give_no_outcomes(open_pool):
     assert open_pool(workers=2).detect("stencil", [], stage=STAGE) == []
 
 
-def test_a_detector_that_ends_the_process_is_an_error_without_its_last_words(
-    detector_site, write_detector, tmp_path, monkeypatch, open_pool
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        ("os.abort()", "WorkerDied"),
+        ("sys.exit(note.text)", "SystemExit"),
+        ("raise KeyboardInterrupt(note.text)", "KeyboardInterrupt"),
+    ],
+)
+def test_a_note_on_which_a_detector_ends_its_process_is_withheld_alone(
+    write_detector, tmp_path, monkeypatch, open_pool, *, end, error
 ):
-    write_detector(tmp_path, "exiting", body=EXITING)
+    write_detector(tmp_path, "ending", body=ENDING.replace("@END@", end))
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    notes = [Note("a", "Ann was seen"), Note("b", "Bob, and this is the END"), Note("c", "Cem was seen")]
 
-    with pytest.raises(PluginError, match="tried to end the process") as caught:
-        open_pool().detect("exiting", [Note("n", "words of a note")], stage="spans/exiting")
+    found = open_pool().detect("ending", notes, stage="spans/ending")
 
-    assert "words of a note" not in str(caught.value)
+    assert [type(outcome) for outcome in found] == [SpanSet, Failed, SpanSet]
+    assert found[1] == Failed("b", "spans/ending", error)
+    assert not list(tmp_path.glob("core*"))
+
+
+def test_a_detector_that_ends_every_process_stops_the_batch(write_detector, tmp_path, monkeypatch, open_pool):
+    write_detector(tmp_path, "ending", body=ENDING.replace("@END@", "os.abort()"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("deid_resources.detectors.MAX_DEATHS", 2)
+
+    with pytest.raises(WorkerDied, match="a library in it aborted"):
+        open_pool().detect("ending", [Note(str(n), "END") for n in range(3)], stage="spans/ending")
+
+
+def test_progress_is_told_after_each_part_of_a_batch(open_pool):
+    heard = []
+    notes = [Note(str(n), "x " * (CHUNK_CHARS // 2)) for n in range(3)]
+
+    with heard_by(lambda *progress: heard.append(progress)):
+        open_pool().detect("stencil", notes, stage=STAGE)
+
+    assert heard == [(STAGE, 1, 3), (STAGE, 2, 3), (STAGE, 3, 3)]
 
 
 @pytest.mark.slow
@@ -108,6 +132,5 @@ def test_workers_that_outlive_a_run_load_a_detector_anew_when_its_files_changed(
         names.write_text(known)
         pool = open_pool({"listed": {"names": str(option)}}, workers=2)
         found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans/listed")])
-        pool.close()
 
     assert found == [[1, 1, 1], [2, 2, 2]]

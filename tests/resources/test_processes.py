@@ -1,14 +1,54 @@
-"""Worker processes outlive a call, and never a change of what they took over."""
+"""Worker processes outlive a call, and never the process that started them or a change of what they took over."""
 
 import multiprocessing
 import os
-from concurrent.futures.process import BrokenProcessPool
+import resource
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from functools import partial
 
 import pytest
 
-from deid_resources.processes import end_workers, run_parts
+from deid_assets.core.errors import WorkerError
+from deid_resources.processes import WorkerDied, end_workers, run_parts
 
-pytestmark = pytest.mark.slow
+SCRIPT = """
+import multiprocessing, os, sys, time
+from deid_resources import processes
+
+def start(ready):
+    processes.run_parts(abs, [-1, -2], workers=2)
+    ready.send([child.pid for child in multiprocessing.active_children()])
+    if sys.argv[1] == "busy":
+        processes.run_parts(time.sleep, [3600, 3600], workers=2)
+    if sys.argv[1] == "raise":
+        raise LookupError
+
+if __name__ == "__main__":
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=start, args=(there,))
+    process.start()
+    there.close()
+    print(process.pid, *here.recv(), flush=True)
+    process.join()
+"""
+
+
+TALK = """
+import atexit, logging, os, sys, threading, warnings
+text = "text of a note"
+os.write(1, text.encode())
+os.write(2, text.encode())
+print(text)
+print(text, file=sys.__stderr__)
+warnings.warn(text)
+logging.error(text)
+atexit.register(print, text)
+threading.Thread(target=print, args=(text,)).start()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +57,66 @@ def _end():
     end_workers()
 
 
+@pytest.fixture
+def spawned(tmp_path):
+    """Start a process as Dagster starts a run, itself a child of multiprocessing, and return what it started."""
+    started = []
+
+    def run(mode):
+        script = tmp_path / "script.py"
+        script.write_text(textwrap.dedent(SCRIPT))
+        # Who has the pipe's other end open lives; it is at its end when nobody does.
+        process = subprocess.Popen(
+            [sys.executable, script, mode],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process, [int(pid) for pid in process.stdout.readline().split()]
+
+    yield run
+    for process in started:
+        process.stdout.close()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def wait_for_end(process, pids):
+    """Wait until none of the processes runs; a process that hangs is ended by the test's own time limit."""
+    process.wait(60)
+    for pid in pids:
+        try:
+            waiting = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            assert select.select([waiting], [], [], 60)[0], f"process {pid} runs on"
+        finally:
+            os.close(waiting)
+
+
 def workers():
     return {child.pid for child in multiprocessing.active_children()}
+
+
+@pytest.mark.parametrize("mode", ["return", "raise"])
+def test_a_process_that_multiprocessing_started_ends_with_its_workers(spawned, mode):
+    process, pids = spawned(mode)
+
+    assert len(pids) == 3
+    wait_for_end(process, pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_process_that_is_killed_while_they_are_busy(spawned, number):
+    process, pids = spawned("busy")
+
+    os.kill(pids[0], number)
+
+    wait_for_end(process, pids)
 
 
 def test_the_workers_of_one_call_serve_the_next():
@@ -30,6 +128,7 @@ def test_the_workers_of_one_call_serve_the_next():
     assert workers() == first
 
 
+@pytest.mark.slow
 def test_a_changed_environment_or_folder_has_new_workers(monkeypatch, tmp_path):
     monkeypatch.setenv("DEID_KEY", "5a")
     assert run_parts(os.getenv, ["DEID_KEY"] * 2, workers=2) == ["5a", "5a"]
@@ -42,12 +141,28 @@ def test_a_changed_environment_or_folder_has_new_workers(monkeypatch, tmp_path):
 
 
 def test_after_a_worker_died_the_next_call_has_new_ones():
-    with pytest.raises(BrokenProcessPool):
+    with pytest.raises(WorkerDied):
         run_parts(os._exit, [3, 3], workers=2)
 
     assert run_parts(abs, [-1, -2], workers=2) == [1, 2]
 
 
-def test_an_error_of_one_part_is_raised():
-    with pytest.raises(ValueError, match="invalid literal"):
-        run_parts(int, ["1", "x"], workers=2)
+def test_an_error_of_one_part_is_raised_by_its_class_and_its_message_stays_behind():
+    with pytest.raises(WorkerError, match=r"^ValueError in a worker process$"):
+        run_parts(int, ["1", "text of a note"], workers=2)
+
+    assert run_parts(int, ["1", "2"], workers=2) == [1, 2]
+
+
+def test_an_error_that_asks_to_exit_ends_no_worker():
+    with pytest.raises(WorkerError, match=r"^SystemExit in a worker process$"):
+        run_parts(sys.exit, ["text of a note"], workers=1)
+
+
+def test_a_worker_writes_nothing_and_sees_no_interrupt(capfd):
+    assert run_parts(resource.getrlimit, [resource.RLIMIT_CORE], workers=1)[0][0] == 0
+    assert signal.SIGINT in run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]
+    run_parts(exec, [TALK], workers=1)
+    end_workers()
+
+    assert capfd.readouterr() == ("", "")

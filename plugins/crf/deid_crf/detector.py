@@ -75,6 +75,7 @@ class CrfDetector:
         self.name, self._min_score = name, self._model.min_score if min_score is None else min_score
         if not 0.0 <= self._min_score <= 1.0:
             raise ConfigError(f"min_score is {self._min_score}; choose a number from 0 to 1")
+        self.native_labels = frozenset(self._model.labels)
         self.labels = _wanted(frozenset(self._model.labels.values()), labels)
         self._tagger = Tagger(self._model)
 

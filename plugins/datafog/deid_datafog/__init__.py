@@ -45,6 +45,7 @@ class DatafogDetector:
     name = "datafog"
     version = "0.1.0"
     labels = ENTITIES.categories
+    native_labels = frozenset(ENTITIES.labels)
 
     def __init__(self) -> None:
         from datafog.processing.text_processing.regex_annotator import (  # noqa: PLC0415 - loads pydantic

@@ -45,6 +45,7 @@ class DeduceDetector:
     name = "deduce"
     version = "0.1.0"
     labels = TAGS.categories
+    native_labels = frozenset(TAGS.labels)
 
     def __init__(self, *, cache: str | None = None, config: str | None = None) -> None:
         from deduce import (  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415 - 20 s

@@ -41,6 +41,7 @@ class FlairDetector:
         words = sorted((folder.path / "vocabulary").glob("*.json"))
         self.name = name
         self.labels = folder.categories
+        self.native_labels = frozenset(folder.labels)
         self.version = f"{folder.version}+{digest(folder.path / 'tagger.json', weights, *words)}"
         self._threads = threads
         with quiet():

@@ -52,6 +52,7 @@ class KnownIdentityDetector:
     """
 
     name = "known_identity"
+    native_labels = frozenset({"PATIENT", "RELATIVE", "STAFF"})
     labels = frozenset(
         {Phi.NAME, Phi.DATE, Phi.STREET, Phi.CITY, Phi.ZIP, Phi.PHONE, Phi.EMAIL, Phi.MRN, Phi.NATIONAL_ID}
     )

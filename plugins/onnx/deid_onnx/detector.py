@@ -67,6 +67,7 @@ class OnnxDetector:
         self.name = name
         self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, file)}"
         self.labels = folder.categories
+        self.native_labels = frozenset(folder.labels)
         self.tagger = Tagger(
             folder=folder,
             network=found,

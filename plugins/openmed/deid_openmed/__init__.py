@@ -84,6 +84,7 @@ class OpenmedDetector:
     name = "openmed"
     version = "0.1.0"
     labels: frozenset[Phi] = ENTITIES.categories
+    native_labels = frozenset(ENTITIES.labels)
 
     def __init__(self) -> None:
         from openmed.core.language_pack_catalog import SUPPORTED_LANGUAGES  # noqa: PLC0415 - 1 s

@@ -53,6 +53,7 @@ class PhileasDetector:
     name = "phileas"
     version = "0.1.0"
     labels = FILTERS.categories
+    native_labels = frozenset(FILTERS.labels)
 
     def __init__(self) -> None:
         from phileas import Policy  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded with the detector

@@ -69,6 +69,7 @@ class PresidioDetector:
     name = "presidio"
     version = "0.1.0"
     labels: frozenset[Phi] = ENTITIES.categories
+    native_labels = frozenset(ENTITIES.labels)
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.phi import profile as profile_named
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.languages import languages_in
+from deid_rules.ages import OVER_89
 from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
 from deid_rules.misread import mend, with_more
@@ -74,6 +75,8 @@ class RulesDetector:
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
         every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*self._rules.values(), *self._lists)))
         self.labels = every & self._allowed
+        patterns = (pattern for rules in self._rules.values() for pattern in rules.patterns)
+        self.native_labels = frozenset({OVER_89, *(pattern.native for pattern in patterns)})
 
     def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
         """Pickle the settings; compiled patterns do not travel."""

@@ -60,6 +60,7 @@ class ScrubadubDetector:
     name = "scrubadub"
     version = "0.1.0"
     labels: frozenset[Phi] = FILTH.categories
+    native_labels = frozenset(FILTH.labels)
 
     def __init__(self, *, locales: Mapping[str, str] | None = None, more: Sequence[str] = ()) -> None:
         self.version = f"{type(self).version}+scrubadub{metadata.version('scrubadub')}"

@@ -64,6 +64,7 @@ class SpacyDetector:
         self._labels = LabelMap(f"spacy {Path(model).name}", {**_known(), **ENTITIES, **_chosen(labels or {})})
         found = _entity_labels(self._nlp)
         self._labels.require(found)
+        self.native_labels = frozenset(found)
         self.labels = frozenset(label for native in found if (label := self._labels[native]) is not None)
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:

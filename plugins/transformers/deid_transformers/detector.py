@@ -57,6 +57,7 @@ class TransformersDetector:
         self.name = name
         self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, folder.path / 'model.safetensors')}"
         self.labels = folder.categories
+        self.native_labels = frozenset(folder.labels)
         self.tagger = Tagger(
             folder=folder,
             network=network(folder.path, folder.settings, runner(encoder)),

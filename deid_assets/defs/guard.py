@@ -1,0 +1,58 @@
+"""What is made in a step of Dagster: nothing that is said or raised there reaches its event log but what is safe."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from deid_assets.core.errors import DeidError, class_name
+from deid_resources.processes import Stopped, check_stop
+from deid_resources.progress import heard_by, tell
+from deid_resources.silence import silence_at_exit, silenced
+
+PROGRESS_S = 10
+"""Least time between two events that say how far an asset is: each is kept for ever."""
+
+
+@contextmanager
+def guarded(context: dg.AssetExecutionContext, key: str, batch: str) -> Iterator[None]:
+    """Silence what is said meanwhile, and end the step with a message that holds no text where something is raised.
+
+    A generator must not yield in here: that it is closed would be taken for an error of the work.
+
+    Raises:
+        Failure: Something was raised; also where it was one of Dagster's, whose text a plugin may have written.
+        DagsterExecutionInterruptedError: The run is to end.
+    """
+    try:
+        with heard_by(_logging(context)), silenced():
+            check_stop()
+            tell(key)
+            yield
+    except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt, Stopped):
+        raise dg.DagsterExecutionInterruptedError from None
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        raise dg.Failure(description=safe_message(error, key, batch), allow_retries=False) from None
+    finally:
+        silence_at_exit()
+
+
+def _logging(context: dg.AssetExecutionContext) -> Callable[[str, int, int], None]:
+    """Return what writes progress to the event log, and not by a logger, since those are off."""
+    last = time.monotonic()
+
+    def log(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if of and time.monotonic() - last >= PROGRESS_S:
+            last = time.monotonic()
+            step = context.op_execution_context.op.name
+            context.instance.report_engine_event(f"{what}: {done:,} of {of:,}", context.run, step_key=step)
+
+    return log
+
+
+def safe_message(error: BaseException, key: str, batch: str) -> str:
+    """Return what may be shown of an error: our own messages, which hold no text, and else the class alone."""
+    told = f": {error}" if isinstance(error, DeidError) else "; nothing was stored"
+    return f"{key}, batch {batch}: {class_name(error)}{told}"
