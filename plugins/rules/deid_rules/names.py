@@ -38,7 +38,7 @@ class NameFinder:
             if index <= done:
                 continue
             kind = kind_of(words[index])
-            if kind and not kind & Kind.NAME and not self._pairs_only:
+            if kind and not kind & Kind.NAME and not self._pairs_only and not is_initial(words[index]):
                 continue
             found = self._name(view, index, kind)
             if found is not None:

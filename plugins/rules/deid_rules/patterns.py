@@ -14,9 +14,10 @@ from deid_assets.core.phi import Phi
 from deid_rules.checks import Check, check_named
 from deid_rules.phones import Confirm, phone_in
 
-# Letters by code range, which keeps RE2's programs small: Latin with accents, combining marks, Greek, Cyrillic.
-_LETTER = r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}"
-_CAPITAL = r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{386}-\x{3ab}\x{400}-\x{42f}"
+# Letters by code range, which keeps RE2's programs small: Latin with accents and those of Vietnamese, combining marks,
+# Greek, Cyrillic; of blocks where capitals alternate with small letters, both.
+_LETTER = r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}\x{1e00}-\x{1eff}"
+_CAPITAL = r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{1a0}-\x{1b0}\x{218}-\x{21b}\x{386}-\x{3ab}\x{400}-\x{42f}\x{1e00}-\x{1eff}"
 BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     "letter": [f"[{_LETTER}]"],
     "capital": [f"[{_CAPITAL}]"],
@@ -26,10 +27,10 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     # One blank within a line.
     "gap": [r"[ \t\x{a0}\x{202f}]"],
 }
-WITHIN = ("name_line", "name_header")
+WITHIN = ("name_line", "name_header", "name_margin", "name_author")
 """Walks that judge the group ``phi`` of a match."""
 WALKS = (
-    *WITHIN, "name", "name_titled", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_back", "name_back_any",
+    *WITHIN, "name", "name_titled", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_known", "name_back", "name_back_any",
     "proper", "proper_plain", "proper_back",
 )  # fmt: skip
 BOUNDARIES = ("word", "class", "none")

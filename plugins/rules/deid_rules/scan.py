@@ -15,6 +15,7 @@ from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.patterns import Compiled, Pattern, compile_pattern
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
+from deid_rules.uncased import Uncased
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
@@ -158,7 +159,7 @@ def _spanned(
 
 
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
-    names, proper = NameGrammar(lexicon), ProperGrammar(lexicon)
+    names, proper, uncased = NameGrammar(lexicon), ProperGrammar(lexicon), Uncased(lexicon)
     return {
         "name": lambda view, _, end: names.name_at(view, end, titled=True),
         "name_titled": lambda view, _, end: names.name_titled(view, end),
@@ -168,6 +169,9 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "name_cased": lambda view, _, end: names.name_cased(view, end),
         "name_lower": lambda view, _, end: names.name_lower(view, end),
         "name_small": lambda view, _, end: names.name_small(view, end),
+        "name_known": lambda view, _, end: uncased.known(view, end),
+        "name_margin": uncased.margin,
+        "name_author": uncased.author,
         "name_line": names.name_line,
         "name_header": names.name_header,
         "name_back": lambda view, start, _: names.name_before(view, start),

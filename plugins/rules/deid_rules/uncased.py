@@ -1,0 +1,89 @@
+"""Names that no capital shows or no cue announces: in lower case after a cue, at a line's margin, in lists of authors."""
+
+from __future__ import annotations
+
+import re
+
+from deid_rules.lexicon import Kind, Lexicon
+from deid_rules.view import View
+
+MAX_WORDS = 5
+_BLANKS = frozenset((" ", "  ", "\u00a0", "\u202f"))
+_COMMON = Kind.COMMON | Kind.STOP
+_BYLINE = re.compile(
+    r"\b(?:by|authors?|investigators?|editors?|autor\w{0,5}|verfasser\w{0,5}|auteurs?|författare|tekijät?)\b"
+    r"[^.;\r\n]{0,160}\Z",
+    re.IGNORECASE,
+)
+"""What begins a list of authors, up to one of them."""
+_REACH = 190
+
+
+class Uncased:
+    """Names of which a list must know each word.
+
+    Args:
+        lexicon: Kinds of words; see ``Kind``.
+    """
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.kind = lexicon.kind
+
+    def known(self, view: View, offset: int) -> tuple[int, int] | None:
+        """A given with a family name in lower case, ``john smith`` or ``smith, john``; the given name is no word."""
+        first = view.word_from(offset)
+        if first >= len(view.words) or view.starts[first] != offset or not view.words[first].islower():
+            return None
+        if view.gaps[first + 1] in (", ", ","):
+            return self._inverted(view, first)
+        if not self._is(view, first, Kind.FIRST):
+            return None
+        last, at = first, first + 1
+        while at < len(view.words) and at - first < MAX_WORDS and self._joins(view, at):
+            kind = self.kind(view.words[at])
+            if self._is(view, at, Kind.NAME) or self._family(view, at):
+                last = at
+            elif not kind & Kind.PARTICLE and len(view.words[at]) > 1:
+                break
+            at += 1
+        named = any(self._family(view, index) for index in range(first + 1, last + 1))
+        return (view.starts[first], view.stops[last]) if named else None
+
+    def _inverted(self, view: View, first: int) -> tuple[int, int] | None:
+        given = first + 1
+        if given >= len(view.words) or not view.words[given].islower() or not self._family(view, first):
+            return None
+        return (view.starts[first], view.stops[given]) if self._is(view, given, Kind.FIRST) else None
+
+    def margin(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """The family name that is [start, end), at the beginning of a line before a colon or slash."""
+        index = view.word_from(start)
+        if index >= len(view.words) or view.stops[index] != end or view.words[index].isupper():
+            return None
+        kind = self.kind(view.words[index])
+        wrong = _COMMON | Kind.PLACE | Kind.EPONYM_TAIL | Kind.INSTITUTION
+        if not view.text.startswith("/ ", end):
+            wrong |= Kind.EPONYM
+        return (start, end) if kind & Kind.LAST and not kind & wrong and end - start > 2 else None
+
+    def author(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+        """The name that is [start, end), ``Lee KA``, in a list that a word such as ``Authors`` begins."""
+        family = range(view.word_from(start), view.word_before(end))
+        if not any(self._family(view, index) for index in family) or view.text[end : end + 2] == ".,":
+            return None
+        return (start, end) if _BYLINE.search(view.text[max(0, start - _REACH) : start]) else None
+
+    def _family(self, view: View, index: int) -> bool:
+        """Whether a word may be a family name, be it a word too."""
+        kind = self.kind(view.words[index])
+        return bool(kind & Kind.LAST) and not kind & Kind.STOP and len(view.words[index]) > 2
+
+    def _is(self, view: View, index: int, kind: int) -> bool:
+        """Whether a word is of a kind and no ordinary vocabulary."""
+        found = self.kind(view.words[index])
+        return bool(found & kind) and not found & _COMMON and len(view.words[index]) > 1
+
+    @staticmethod
+    def _joins(view: View, index: int) -> bool:
+        word, gap = view.words[index], view.gaps[index]
+        return word.islower() and (gap in _BLANKS or (gap in (". ", "-") and len(view.words[index - 1]) == 1))
