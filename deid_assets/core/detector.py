@@ -10,7 +10,7 @@ from deid_assets.core.errors import DetectorError, class_name
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import MAX_SPANS, SpanSet
 
 
 @runtime_checkable
@@ -120,6 +120,8 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
             is not redacted. A native label is neither declared nor known, and may be text of the note.
     """
     spans.checked(note)
+    if len(spans) > MAX_SPANS:
+        raise DetectorError(f"{detector.name}: note {note.note_id!r} has more than {MAX_SPANS} spans; join them")
     if undeclared := {span.label for span in spans} - detector.labels:
         raise DetectorError(
             f"{detector.name}: note {note.note_id!r} has undeclared labels {', '.join(sorted(undeclared))}"

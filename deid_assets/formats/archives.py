@@ -90,6 +90,7 @@ def unpack(archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget
 def _unzip(archive: Path, target: Target) -> None:
     with zipfile.ZipFile(archive) as opened:
         found = opened.infolist()
+        target.budget.expect_members(len(found))
         times = Counter(PurePosixPath(info.orig_filename).as_posix() for info in found)
         for info in found:
             target.budget.count_member()

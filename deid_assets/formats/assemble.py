@@ -9,7 +9,7 @@ from dataclasses import replace
 from deid_assets.core.errors import NoteError, UnknownLabelError
 from deid_assets.core.note import MAX_ID_CHARS, Note
 from deid_assets.core.phi import LabelMap, Phi
-from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.span import MAX_SPANS, Span, SpanSet
 from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem, is_note_id
 from deid_assets.formats.offsets import to_code_points
 from deid_assets.formats.options import ReadOptions
@@ -32,6 +32,11 @@ def assemble(draft: Draft, labels: LabelMap, options: ReadOptions) -> Annotated 
     if draft.in_code_points:
         options = replace(options, offsets="codepoint")
     annotations = draft.annotations or ()
+    if (count := len(annotations) + len(draft.problems)) > MAX_SPANS:
+        reason = f"{count} spans, more than {MAX_SPANS}; cut the note into several"
+        return [
+            Fault.at(draft.annotation_file or draft.file, "too-large", reason, line=draft.line, note_id=note.note_id)
+        ]
     ends = (offset for annotation in annotations for fragment in annotation.fragments for offset in fragment)
     points = to_code_points(note.text, ends, options.offsets)
     spans: list[Span] = []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from deid_assets.core.note import Note
-from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.span import MAX_SPANS, Span, SpanSet
 from deid_assets.formats.annotated import Annotation, Draft, Problem, RecordError
 from deid_assets.formats.options import Columns, ReadOptions
 
@@ -80,6 +80,7 @@ def annotations_of(raw_spans: object) -> tuple[tuple[Annotation, ...], tuple[Pro
     """
     if not isinstance(raw_spans, list):
         raise RecordError("malformed", f"the spans are {_kind(raw_spans)}; write a list, [] for none")
+    check_spans_count(len(raw_spans))
     annotations: list[Annotation] = []
     problems: list[Problem] = []
     for number, raw_span in enumerate(raw_spans):
@@ -88,6 +89,16 @@ def annotations_of(raw_spans: object) -> tuple[tuple[Annotation, ...], tuple[Pro
         except RecordError as error:
             problems.append(Problem(error.kind, error.reason))
     return tuple(annotations), tuple(problems)
+
+
+def check_spans_count(count: int) -> None:
+    """Check that a note has no more spans than one may have.
+
+    Raises:
+        RecordError: It has more.
+    """
+    if count > MAX_SPANS:
+        raise RecordError("too-large", f"{count} spans, more than {MAX_SPANS}; cut the note into several")
 
 
 def _annotation(raw_span: object, number: int) -> Annotation:

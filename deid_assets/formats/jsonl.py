@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
+from deid_assets.formats.fields import check_spans_count, draft_of, note_record, parse_json, to_json
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import (
     MAX_BYTES_PER_CHAR,
@@ -29,6 +29,8 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         number, text = line
         record: object = None
         try:
+            if options.annotations:
+                check_spans_count(text.count('"start"'))  # beforehand: as objects they take twenty times the line
             record = parse_json(text)
             yield draft_of(record, options, file=source.name, line=number)
         except RecordError as error:

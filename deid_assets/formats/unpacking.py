@@ -56,7 +56,15 @@ class Budget:
             ArchiveError: There are more than the limit.
         """
         self.members += 1
-        if self.members > self.limits.max_members:
+        self.expect_members(0)
+
+    def expect_members(self, more: int) -> None:
+        """Check that so many members may still come, where an archive says beforehand how many it has.
+
+        Raises:
+            ArchiveError: There are more than the limit.
+        """
+        if self.members + more > self.limits.max_members:
             raise SpentError(
                 "too-large", f"has more than {self.limits.max_members} members; raise --read archives.max_members"
             )

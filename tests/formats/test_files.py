@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
 from deid_assets.formats.selection import IGNORED
 
@@ -211,6 +213,31 @@ def test_the_limit_counts_characters(name, limit, kept, tmp_path):
     write_notes(tmp_path / name, [Annotated(Note("n1", "\U0001f468éab"))])
     (entry,) = read_notes(tmp_path / name, options=ReadOptions(max_note_chars=limit))
     assert isinstance(entry, Annotated) if kept else (entry.kind, entry.note_id) == ("too-large", "n1")
+
+
+def test_a_note_of_two_million_spans_is_one_fault_and_they_are_never_objects(tmp_path):
+    path = tmp_path / "n.jsonl"
+    span = '{"start":0,"end":1,"label":"NAME"},'
+    with path.open("w") as file:
+        file.write('{"id":"n1","text":"fine","spans":[' + span * 1_000_000 + span[:-1] + "]}\n")
+        file.write(json.dumps({"id": "n2", "text": 'says "start"', "spans": []}) + "\n")
+    tracemalloc.start()
+    fault, last = read_notes(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (fault.kind, fault.line, last.note.note_id) == ("too-large", 1, "n2")
+    assert "1000001 spans, more than 200000; cut the note into several" in fault.message
+    assert peak < 4 * path.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["n.parquet", "n.csv"])
+def test_more_spans_than_a_note_may_have_are_one_fault(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("deid_assets.formats.fields.MAX_SPANS", 2)
+    note = Note("n1", "abc")
+    spans = SpanSet.of(note, [Span(n, n + 1, Phi.NAME) for n in range(3)])
+    write_notes(tmp_path / name, [Annotated(note, spans)])
+    (fault,) = read_notes(tmp_path / name)
+    assert fault.kind == "too-large"
 
 
 def test_reading_lines_takes_the_memory_of_one_line(tmp_path):
