@@ -182,6 +182,11 @@ class Settings(_Frozen):
         return self.home / "released"
 
     @property
+    def release_record(self) -> Path:
+        """The house's own copy of the list of releases."""
+        return self.store / "published" / "releases.json"
+
+    @property
     def reports(self) -> Path:
         """Folder of the HTML reports."""
         return self.home / "reports"

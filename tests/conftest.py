@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -199,6 +200,45 @@ class Installation:
     def run_scores(self):
         """Make the score cards and the leaderboard."""
         return self.run(None, job="nightly_scorecards")
+
+
+WRITING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree"}
+
+
+def run_killed_at(step, action):
+    """Run ``action`` in a process that dies before its ``step``-th file operation; return whether it died."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(event, arguments):
+            nonlocal left
+            is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            if event in WRITING or is_write:
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        code = 3
+        try:
+            action()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0
+    return False
+
+
+@pytest.fixture(scope="session")
+def killed_at():
+    """A function that runs another in a process, which dies before its n-th file operation."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    return run_killed_at
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from deid_assets.cli.app import app, guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.store.manifests import verify_release
+from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey
 
 
@@ -24,18 +25,29 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help=f"The {PUBLIC_KEY} of who released; this home's when not given."),
     ] = None,
+    releases: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Signed list of releases; {RELEASES} beside the folder when not given."),
+    ] = None,
     unsigned: Arg[
         bool, typer.Option("--unsigned", help="Hold the files against the manifest only; anyone may have made it.")
     ] = False,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
-    """Check a release against its manifest, and the manifest's signature against a public key."""
-    if unsigned and public_key is not None:
-        raise InputError("--unsigned checks no signature; leave it or --public-key out")
-    key = None if unsigned else PublicKey.read(public_key or _own_key())
-    manifest = verify_release(folder, key=key)
+    """Check a release against its manifest, its signature against a public key, and that it is the newest."""
+    if unsigned and (public_key or releases):
+        raise InputError("--unsigned checks no signature; leave it out, or --public-key and --releases")
+    if unsigned:
+        manifest, key, lists = verify_release(folder, key=None), None, []
+    else:
+        key = PublicKey.read(public_key or _own_key())
+        manifest, lists = verify_release(folder, key=key), _lists(folder, releases)
+        for path in lists:
+            ReleaseList.read(path, key=key).check(folder, key=key)
     if as_json:
-        typer.echo(json.dumps({**manifest, "signature_checked": key is not None}, indent=1))
+        typer.echo(
+            json.dumps({**manifest, "signature_checked": key is not None, "held_against_list": bool(lists)}, indent=1)
+        )
     else:
         counts = manifest.get("counts", {})
         say(
@@ -44,9 +56,20 @@ def verify(
         )
     if key is None:
         say("the signature was not checked: anyone could have written this manifest")
-    elif not as_json:
+    else:
         say(f"signed with the key {key.fingerprint} of {public_key or _own_key()}")
+        if not lists:
+            say(f"an older release would pass too: name the list of releases, {RELEASES}, with --releases")
     return 0
+
+
+def _lists(folder: Path, asked: Path | None) -> list[Path]:
+    """Return the lists of releases to hold the folder against; in the house, also its own copy in the store."""
+    parent = folder.resolve().parent
+    settings = Settings.load()
+    own = [settings.release_record] if parent == settings.released.resolve() else []
+    beside = parent / RELEASES
+    return [*own, *([asked] if asked else [beside] if own or beside.is_file() else [])]
 
 
 def _own_key() -> Path:

@@ -15,6 +15,7 @@
     ├── TrainingError                 a training run that cannot give a model
     ├── PolicyError(ValueError)       a redaction policy that cannot be carried out
     ├── ProvenanceError               a stored file that is missing, altered or not approved
+    ├── UnfinishedError               a partition that was stored, and not all that follows
     └── WorkerError                   a worker process that raised or ended
 
 Messages name the note, the fault and the remedy. They show ids, labels and offsets, never note text.
@@ -79,6 +80,10 @@ class PolicyError(DeidError, ValueError):
 
 class ProvenanceError(DeidError):
     """A stored file is missing, altered, out of date or not approved."""
+
+
+class UnfinishedError(DeidError):
+    """A partition was stored, but what follows was not done; the message says what is there and what is not."""
 
 
 class WorkerError(DeidError):

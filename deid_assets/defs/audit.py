@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from deid_assets.core import errors
 from deid_assets.defs.automation import eager_and_gated
+from deid_assets.defs.columns import column_schema
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
@@ -49,6 +50,7 @@ class Draft:
         counts: Numbers for the receipt and the UI.
         metadata: More for the UI: tables of counts and plots. Never text from notes.
         publish: Called with the receipt after the tables are stored, for copies of the result elsewhere.
+        release: Called last, when everything is recorded: what leaves the house must not leave by halves.
     """
 
     tables: Mapping[str, pa.Table]
@@ -57,6 +59,7 @@ class Draft:
     counts: Mapping[str, int | float | str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     publish: Callable[[Receipt], None] | None = None
+    release: Callable[[Receipt], None] | None = None
 
 
 Make = Callable[..., Draft]
@@ -174,14 +177,31 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
         reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
         return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}")
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
-    if draft.publish:
-        draft.publish(receipt)
-    record_run(corpus, receipt, dagster_run_id=run_id, started=started)
+    _complete(draft, plan, receipt, corpus, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.
     made = dg.MaterializeResult(
         data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
     )
     return _Made([made])
+
+
+def _complete(draft: Draft, plan: Plan, receipt: Receipt, corpus: Corpus, *, run_id: str, started: datetime) -> None:
+    """Do what follows the storing of the tables; Dagster is told nothing of it yet, so a next run does it again.
+
+    Raises:
+        UnfinishedError: One step failed; the message says what is there and what is not.
+    """
+    left = "the tables are stored and " + ("nothing was released" if draft.release else "not all was recorded")
+    try:
+        if draft.publish:
+            draft.publish(receipt)
+        record_run(corpus, receipt, dagster_run_id=run_id, started=started)
+        left = "the release was begun, and the next run completes it or takes it back"
+        if draft.release:
+            draft.release(receipt)
+    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+        told = str(error) if isinstance(error, errors.DeidError) else errors.class_name(error)
+        raise errors.UnfinishedError(f"{told}; {left}; run it again") from None
 
 
 def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
@@ -253,44 +273,3 @@ def _metadata(draft: Draft, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(draft.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
     return {**rows, **draft.counts, **draft.metadata, "receipt": receipt.digest}
-
-
-MEANINGS: Mapping[str, str] = {
-    "note_id": "Id of the note, unique in its batch",
-    "id": "Id under which the note is released, derived with the key",
-    "patient_id": "Id that the notes of one patient share",
-    "lang": "ISO 639-1 code",
-    "text": "Text of the note",
-    "meta": "Fields of the source, as JSON",
-    "digest": "SHA-256 of the text's UTF-8",
-    "start": "First code point of the span, from 0",
-    "end": "One past its last code point",
-    "label": "PHI category",
-    "score": "Confidence in [0, 1]",
-    "source": "Detector or annotation layer",
-    "native_label": "The source's own label where it differs",
-    "n_edits": "Replacements in the note",
-    "stage": "Where the note was stopped",
-    "error": "Class of the error, or the rule that stopped it",
-    "name": "Batch or detector",
-    "evaluation": "Counts per label and scheme, as JSON",
-    "asset": "Asset that the check gates",
-    "check": "Name of the check",
-    "blocking": "Whether a failure stops the batch",
-    "passed": "Verdict",
-}
-
-
-def column_schema(schema: pa.Schema) -> dg.TableSchema:
-    """Return an Arrow schema as the UI shows it."""
-    return dg.TableSchema(
-        columns=[
-            dg.TableColumn(
-                column.name,
-                str(column.type),
-                description=MEANINGS.get(column.name),
-                constraints=dg.TableColumnConstraints(nullable=column.nullable),
-            )
-            for column in schema
-        ]
-    )

@@ -23,8 +23,7 @@ from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
-from deid_assets.store.manifests import MANIFEST, signed
-from deid_assets.store.signing import PUBLIC_KEY, ReleaseSigner
+from deid_assets.store.signing import PUBLIC_KEY
 from deid_resources.corpus import Corpus
 from deid_resources.taggers import known_detectors
 
@@ -92,7 +91,8 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
             BASELINE_NOTES: len(kept),
         },
         metadata={"folder": str(release_folder(corpus, batch))},
-        publish=lambda receipt: _publish(corpus, policy, released, receipt, kept=kept),
+        publish=lambda receipt: _record(corpus, policy, receipt, kept=kept),
+        release=lambda receipt: _release(corpus, policy, released, receipt),
     )
 
 
@@ -112,29 +112,41 @@ def _baseline(batch: str, corpus: Corpus) -> list[SpanSet]:
     return baseline_of(spans_from_tables(*merged), read_gold(batch, corpus))
 
 
-def _publish(corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
-    """Write the exchange file and its manifest, keep the baseline, and enter the release in the text-free store."""
-    batch = receipt.batch
-    folder = release_folder(corpus, batch)
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
-    with atomic_file(folder / "notes.jsonl") as file:
-        file.write(lines)
-    manifest = make_manifest(batch, corpus, policy, receipt, files={"notes.jsonl": hashlib.sha256(lines).hexdigest()})
-    with atomic_file(folder / MANIFEST) as file:
-        file.write((json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
-    with atomic_file(corpus.settings.home / PUBLIC_KEY) as file:
-        file.write(ReleaseSigner(corpus.key).public.to_pem())
+def _record(corpus: Corpus, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
+    """Keep the baseline, and enter the release in the text-free store."""
     keep_baseline(corpus, kept, receipt)
-    record_release(corpus, batch, policy.name, receipt)
+    record_release(corpus, receipt.batch, policy.name, receipt)
+
+
+def _release(corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
+    """Put the exchange file and its manifest where the batch's last release is."""
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
+    digests = {"notes.jsonl": hashlib.sha256(lines).hexdigest()}
+    manifest = make_manifest(receipt.batch, corpus, policy, receipt, files=digests)
+    with atomic_file(corpus.settings.home / PUBLIC_KEY) as file:
+        file.write(corpus.release_signer.public.to_pem())
+    corpus.releases.publish(receipt.batch, {"notes.jsonl": lines}, manifest)
+
+
+def check_released(corpus: Corpus, receipt: Receipt) -> None:
+    """Check that a batch's release is there, whole, the newest, and rests on this receipt.
+
+    Raises:
+        InputError: There is none.
+        ProvenanceError: One of these fails.
+    """
+    manifest = corpus.releases.check(receipt.batch)
+    if manifest["receipts"].get(receipt.name, {}).get("digest") != receipt.digest:
+        raise ProvenanceError(f"{receipt.name}: the release rests on another receipt; materialize it again")
 
 
 def make_manifest(
     batch: str, corpus: Corpus, policy: Policy, receipt: Receipt, *, files: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what a release rests on: files, policy, detectors, verdicts and receipts, signed."""
+    """Return what a release rests on: files, policy, detectors, verdicts and receipts, not signed yet."""
     chain = release_chain(receipt, corpus)
     plugins = known_detectors(corpus.settings)
-    manifest = {
+    return {
         "batch": batch,
         "software": f"deid-assets {deid_assets.__version__}",
         "created_at": receipt.created_at,
@@ -147,7 +159,6 @@ def make_manifest(
         "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
         "counts": dict(receipt.counts),
     }
-    return signed(manifest, signer=ReleaseSigner(corpus.key))
 
 
 def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:

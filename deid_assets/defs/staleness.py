@@ -1,12 +1,13 @@
-"""What is not up to date, decided by signed receipts and by what this Dagster instance has seen."""
+"""What is not up to date, decided by signed receipts, by the files there are, and by what this instance has seen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
-from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.defs.release import RELEASED, check_released
 from deid_assets.defs.scoring import scored_batches
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.corpus import Corpus
@@ -15,8 +16,9 @@ from deid_resources.corpus import Corpus
 def stale_assets(defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.DagsterInstance) -> list[dg.AssetKey]:
     """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream first.
 
-    An asset is stale when it has no valid receipt, when its code or an input changed since, when something
-    upstream of it is stale, or when this instance does not know the materialization that the receipt records.
+    An asset is stale when it has no valid receipt, when a file is missing or altered, when its code or an input
+    changed since, when something upstream of it is stale, or when this instance does not know the materialization
+    that the receipt records. A release is also stale when its folder is not the newest release, whole and signed.
     """
     stale: list[dg.AssetKey] = []
     for spec in _in_order(defs, partitioned=batch != ALL):
@@ -32,9 +34,14 @@ def _is_current(spec: dg.AssetSpec, corpus: Corpus, batch: str, instance: dg.Dag
         receipt = corpus.files.find(name, batch)
         if receipt is None or receipt.code_version != spec.code_version:
             return False
-        return _current_inputs(name, receipt, corpus) == receipt.inputs and _is_known(spec.key, receipt, instance)
-    except ProvenanceError:
+        if _current_inputs(name, receipt, corpus) != receipt.inputs or not _is_known(spec.key, receipt, instance):
+            return False
+        corpus.files.check(receipt)
+        if name == RELEASED:
+            check_released(corpus, receipt)
+    except (InputError, ProvenanceError):
         return False
+    return True
 
 
 def _current_inputs(name: str, receipt: Receipt, corpus: Corpus) -> Mapping[str, str]:

@@ -94,10 +94,10 @@ def _replace(folder: Path, fill: Callable[[BufferedRandom], str], zone: Zone) ->
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename durable; Windows has no way to ask for it."""
     if sys.platform == "win32":
         return

@@ -172,7 +172,7 @@ class CorpusFiles:
         pending, seen = [top], {top.name}
         while pending:
             receipt = pending.pop()
-            self._verify(receipt)
+            self.check(receipt)
             for name, digest in sorted(receipt.inputs.items()):
                 source = self.receipt(*_split(receipt, name))
                 if source.digest != digest:
@@ -184,7 +184,12 @@ class CorpusFiles:
                     seen.add(name)
                     pending.append(source)
 
-    def _verify(self, receipt: Receipt) -> None:
+    def check(self, receipt: Receipt) -> None:
+        """Check that a partition passed its checks, and that its files are there and unaltered.
+
+        Raises:
+            ProvenanceError: One of these fails.
+        """
         where, remedy = f"{receipt.asset}, batch {receipt.batch}", f"re-materialize {receipt.asset} for batch"
         if not receipt.passed:
             failed = ", ".join(receipt.failed_checks)

@@ -16,6 +16,8 @@ from deid_resources.taggers import TaggerModels, is_drawn_for_training
 
 if TYPE_CHECKING:
     from deid_assets.store.database import Database
+    from deid_assets.store.publishing import ReleaseFolders
+    from deid_assets.store.signing import ReleaseSigner
 
 
 class Corpus:
@@ -32,6 +34,21 @@ class Corpus:
     def files(self) -> CorpusFiles:
         """Parquet files with signed receipts."""
         return CorpusFiles(self.settings.store, key=self.settings.receipt_key())
+
+    @cached_property
+    def release_signer(self) -> "ReleaseSigner":
+        """Signs manifests and the list of releases."""
+        from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415 - not needed before a release
+
+        return ReleaseSigner(self.key)
+
+    @cached_property
+    def releases(self) -> "ReleaseFolders":
+        """What was released, one folder per batch, with the signed list."""
+        from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - not needed before a release
+
+        settings = self.settings
+        return ReleaseFolders(settings.released, record=settings.release_record, signer=self.release_signer)
 
     @cached_property
     def database(self) -> "Database":

@@ -7,6 +7,7 @@ import pytest
 
 from deid_assets.core.keys import Key
 from deid_assets.store.manifests import signed
+from deid_assets.store.releases import ReleaseList
 from deid_assets.store.signing import ReleaseSigner
 
 SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
@@ -65,3 +66,27 @@ def test_unsigned_is_asked_for_and_said(deid, release, tmp_path):
     assert "signature was not checked" in ran.err
     assert deid("verify", release, "--unsigned", "--public-key", key_file(tmp_path / "their.pem")).code == 2
     assert deid("verify", release, "--unsigned", "--json").json["signature_checked"] is False
+
+
+def list_file(path, *manifests, signer=SIGNER):
+    releases = ReleaseList()
+    for manifest in manifests:
+        releases = releases.with_release("b-1", manifest, created_at="2026-01-01")
+    path.write_bytes(releases.to_bytes(signer))
+    return path
+
+
+def test_a_release_is_held_against_the_list_beside_it(deid, release, tmp_path):
+    mine, key = (release / "manifest.json").read_bytes(), key_file(tmp_path / "their.pem")
+    without = deid("verify", release, "--public-key", key)
+    list_file(tmp_path / "releases.json", b"{}", mine)
+    newest = deid("verify", release, "--public-key", key)
+    list_file(tmp_path / "releases.json", mine, b"{}")
+    older = deid("verify", release, "--public-key", key)
+    list_file(tmp_path / "releases.json", b"{}", mine, signer=OTHER)
+    forged = deid("verify", release, "--public-key", key)
+
+    assert (without.code, newest.code, older.code, forged.code) == (0, 0, 2, 2)
+    assert "older release would pass" in without.err
+    assert "older release would pass" not in newest.err
+    assert "release 2 took its place" in older.err

@@ -1,5 +1,7 @@
 """What a second run makes: nothing, or just what depends on the change."""
 
+import shutil
+
 import pytest
 
 from deid_assets.defs.staleness import stale_assets
@@ -90,3 +92,49 @@ def test_upstream_comes_first(shipped):
 
     assert order.index("raw_notes") < order.index("spans/stencil") < order.index("merged_spans")
     assert order.index("merged_spans") < order.index("redacted_notes/tag") < order.index("released_corpus")
+
+
+def spans_file(installation):
+    (path,) = (installation.store / "internal" / "spans" / "stencil" / installation.batch).glob("spans-*.parquet")
+    return path
+
+
+@pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PAR1")])
+def test_missing_or_damaged_spans_are_stale_with_all_that_follows(shipped, harm):
+    harm(spans_file(shipped))
+
+    assert stale(shipped, shipped.batch) == {"spans/stencil", *BELOW_SPANS}
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "notes.jsonl").write_text("{}\n"),
+        lambda folder: (folder / ".91ab.part").write_text("left by a killed process"),
+        lambda folder: (folder / "manifest.json").unlink(),
+        shutil.rmtree,
+        lambda folder: (folder.parent / "releases.json").write_text("{}"),
+    ],
+    ids=["altered", "leftover", "no manifest", "deleted", "list altered"],
+)
+def test_a_release_that_is_not_what_was_signed_is_stale(shipped, harm):
+    harm(shipped.home / "released" / shipped.batch)
+
+    assert stale(shipped, shipped.batch) == {"released_corpus", "release_diff", "release_report"}
+
+
+def test_an_older_release_put_back_is_stale_and_replaced(shipped, tmp_path):
+    folder = shipped.home / "released" / shipped.batch
+    shutil.copytree(folder, tmp_path / "older")
+    shipped.configure(shipped.default_settings.replace('release_policy = "tag"', 'release_policy = "blackout"'))
+    assert shipped.failures(shipped.run(shipped.batch)) == {}
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "older", folder)
+
+    assert stale(shipped, shipped.batch, instance=shipped.instance) == {
+        "released_corpus",
+        "release_diff",
+        "release_report",
+    }
+    assert shipped.failures(shipped.run(shipped.batch, "released_corpus")) == {}
+    assert "released_corpus" not in stale(shipped, shipped.batch, instance=shipped.instance)

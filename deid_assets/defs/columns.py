@@ -1,0 +1,46 @@
+"""What the columns of a table mean, as the UI shows them."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+import pyarrow as pa
+
+MEANINGS: Mapping[str, str] = {
+    "note_id": "Id of the note, unique in its batch",
+    "id": "Id under which the note is released, derived with the key",
+    "patient_id": "Id that the notes of one patient share",
+    "lang": "ISO 639-1 code",
+    "text": "Text of the note",
+    "meta": "Fields of the source, as JSON",
+    "digest": "SHA-256 of the text's UTF-8",
+    "start": "First code point of the span, from 0",
+    "end": "One past its last code point",
+    "label": "PHI category",
+    "score": "Confidence in [0, 1]",
+    "source": "Detector or annotation layer",
+    "native_label": "The source's own label where it differs",
+    "n_edits": "Replacements in the note",
+    "stage": "Where the note was stopped",
+    "error": "Class of the error, or the rule that stopped it",
+    "name": "Batch or detector",
+    "evaluation": "Counts per label and scheme, as JSON",
+    "asset": "Asset that the check gates",
+    "check": "Name of the check",
+    "blocking": "Whether a failure stops the batch",
+    "passed": "Verdict",
+}
+
+
+def column_schema(schema: pa.Schema) -> dg.TableSchema:
+    """Return an Arrow schema as the UI shows it."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                column.name,
+                str(column.type),
+                description=MEANINGS.get(column.name),
+                constraints=dg.TableColumnConstraints(nullable=column.nullable),
+            )
+            for column in schema
+        ]
+    )

@@ -1,0 +1,160 @@
+"""Released corpora on disk: each batch's folder is the one before or the new one, whenever a process is killed.
+
+::
+
+    released/releases.json                signed list of all releases
+    released/b-0001/notes.jsonl
+    released/b-0001/manifest.json
+    released/.b-0001.new                  only while a release is being published
+    released/.b-0001.old
+    store/published/releases.json         the house's own copy of the list
+
+A release is written whole beside the folder, then entered in the list, then put in the folder's place. Before the
+entry, a killed run's work is taken back; after it, completed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deid_assets.core.errors import DeidError, InputError, ProvenanceError
+from deid_assets.store.atomic import TEMPORARY, locked, sync_folder, write_bytes
+from deid_assets.store.manifests import MANIFEST, signed
+from deid_assets.store.releases import RELEASES, ReleaseList
+from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.zones import Zone
+
+_VARYING = {"created_at", "signature"}
+
+
+class ReleaseFolders:
+    """The released corpora of an installation.
+
+    Args:
+        root: Created on first release.
+        record: The house's own copy of the list of releases.
+        signer: Of manifests and the list.
+    """
+
+    def __init__(self, root: Path, *, record: Path, signer: ReleaseSigner) -> None:
+        self.root, self._record, self._signer = root, record, signer
+
+    def publish(self, batch: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
+        """Put a release in the place of the batch's last one; does nothing where it is there already.
+
+        Args:
+            batch: What is released.
+            files: Name to content; the manifest has their digests.
+            manifest: Without signature.
+
+        Raises:
+            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with locked(self.root):
+            releases = self._settle_all()
+            if self._is_there(batch, manifest, releases):
+                return
+            document = (json.dumps(signed(manifest, signer=self._signer), indent=1, sort_keys=True) + "\n").encode()
+            staging = self._staged(batch)
+            staging.mkdir()
+            for name, content in (*files.items(), (MANIFEST, document)):
+                write_bytes(staging, name, content, Zone.PUBLISHED)
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._keep(releases.with_release(batch, document, created_at=now).to_bytes(self._signer))
+            self._put(batch)
+
+    def check(self, batch: str) -> dict[str, Any]:
+        """Return the manifest of a batch's release that is whole, signed and the newest.
+
+        Raises:
+            InputError: There is none.
+            ProvenanceError: It was altered, or is not the newest, or the list of releases was altered.
+        """
+        return self.releases().check(self.root / batch, key=self._signer.public, batch=batch)
+
+    def releases(self) -> ReleaseList:
+        """Return all releases; the longer of the two copies, where a killed run left one behind.
+
+        Raises:
+            ProvenanceError: A copy was altered, or they contradict each other.
+        """
+        key = self._signer.public
+        found = [ReleaseList.read(path, key=key) for path in self._copies() if path.exists()]
+        found.sort(key=lambda releases: len(releases.entries))
+        if any(not found[-1].continues(earlier) for earlier in found):
+            ours, theirs = self._copies()
+            raise ProvenanceError(f"{ours} and {theirs} contradict each other; remove the one that is not yours")
+        return found[-1] if found else ReleaseList()
+
+    def sweep(self) -> None:
+        """Complete or take back what killed runs left.
+
+        Raises:
+            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+        """
+        if self.root.is_dir():
+            with locked(self.root):
+                self._settle_all()
+
+    def _settle_all(self) -> ReleaseList:
+        for leftover in self.root.glob(f"{TEMPORARY}*"):
+            leftover.unlink()
+        releases = self.releases()
+        document = releases.to_bytes(self._signer)
+        if releases.entries and not all(path.is_file() and path.read_bytes() == document for path in self._copies()):
+            self._keep(document)
+        for batch in sorted({path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}):
+            self._settle(batch, releases)
+        return releases
+
+    def _settle(self, batch: str, releases: ReleaseList) -> None:
+        staging, folder, replaced = self._staged(batch), self.root / batch, self._replaced(batch)
+        try:
+            releases.check(staging, key=self._signer.public, batch=batch)
+        except DeidError:
+            # Never entered in the list, or in its place already.
+            if replaced.exists() and not folder.exists():
+                replaced.rename(folder)
+            for leftover in (staging, replaced):
+                shutil.rmtree(leftover, ignore_errors=True)
+            return
+        self._put(batch)
+
+    def _put(self, batch: str) -> None:
+        """Put the staged release in the folder's place. A folder cannot be replaced in one step where it is not empty."""
+        folder, replaced = self.root / batch, self._replaced(batch)
+        if folder.exists():
+            shutil.rmtree(replaced, ignore_errors=True)
+            folder.rename(replaced)
+        self._staged(batch).rename(folder)
+        sync_folder(self.root)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+    def _is_there(self, batch: str, manifest: Mapping[str, Any], releases: ReleaseList) -> bool:
+        try:
+            found = releases.check(self.root / batch, key=self._signer.public, batch=batch)
+        except (InputError, ProvenanceError):
+            return False
+        wanted = json.loads(json.dumps(signed(manifest, signer=self._signer)))
+        return {**wanted, **dict.fromkeys(_VARYING)} == {**found, **dict.fromkeys(_VARYING)}
+
+    def _keep(self, document: bytes) -> None:
+        """Write both copies, the house's own first."""
+        for path in self._copies():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path.parent, path.name, document, Zone.PUBLISHED)
+
+    def _copies(self) -> tuple[Path, Path]:
+        return self._record, self.root / RELEASES
+
+    def _staged(self, batch: str) -> Path:
+        return self.root / f".{batch}.new"
+
+    def _replaced(self, batch: str) -> Path:
+        return self.root / f".{batch}.old"
