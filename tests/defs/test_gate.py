@@ -90,7 +90,7 @@ def test_a_batch_that_passes_is_seen_in_all_these_places(shipped):
         found.name.partition("-")[0] if hasattr(found, "name") else type(found).__name__ for found in published(shipped)
     }
 
-    assert kinds == {"notes.jsonl", "manifest.json", "notes", "receipt.json", "ReleaseRow"}
+    assert kinds == {"notes.jsonl", "manifest.json", "notes", "receipt.json", "releases.json", "ReleaseRow"}
 
 
 def test_a_detector_that_does_not_load_stops_the_batch_and_says_why(installation, note_records):
