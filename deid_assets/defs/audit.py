@@ -177,7 +177,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
         reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
         return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}")
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
-    _complete(draft, plan, receipt, corpus, run_id=run_id, started=started)
+    _complete(draft, receipt, corpus, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.
     made = dg.MaterializeResult(
         data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
@@ -185,7 +185,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     return _Made([made])
 
 
-def _complete(draft: Draft, plan: Plan, receipt: Receipt, corpus: Corpus, *, run_id: str, started: datetime) -> None:
+def _complete(draft: Draft, receipt: Receipt, corpus: Corpus, *, run_id: str, started: datetime) -> None:
     """Do what follows the storing of the tables; Dagster is told nothing of it yet, so a next run does it again.
 
     Raises:
