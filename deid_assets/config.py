@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deid_assets.core.digests import digest_of_path, paths_in
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import label_map
@@ -231,19 +232,18 @@ class Settings(_Frozen):
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     def digest_of_detector(self, name: str) -> str:
-        """Return a short digest of one detector's options, and of the size and time of the files they name."""
+        """Return a short digest of one detector's options, and of what the files and folders they name hold.
+
+        Raises:
+            ConfigError: One of them cannot be read.
+        """
         options = self.detectors.get(name, {})
-        named = json.dumps([options, _stamps(options)], sort_keys=True, default=str)
+        try:
+            contents = [digest_of_path(path) for path in paths_in(options)]
+        except OSError as error:
+            raise ConfigError(f"detectors.{name}: {error.filename} cannot be read ({error.strerror})") from None
+        named = json.dumps([options, contents], sort_keys=True, default=str)
         return hashlib.sha256(named.encode()).hexdigest()[:12]
-
-
-def _stamps(options: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Size and time of each file that an option names, alone or in a list."""
-    values = [
-        value for option in options.values() for value in (option if isinstance(option, list | tuple) else [option])
-    ]
-    files = [Path(value) for value in values if isinstance(value, str | Path) and os.path.isfile(value)]  # noqa: PTH113 - any text may stand there
-    return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
 def _make_secret(path: Path) -> None:

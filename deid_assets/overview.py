@@ -9,10 +9,8 @@ from rich.table import Table
 
 from deid_assets.core.score import Evaluation, Scheme
 from deid_assets.defs.scores import scores_from_table
-from deid_assets.policies import load_policy
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.corpus import Corpus
-from deid_resources.taggers import known_detectors
 
 
 def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, seconds: float) -> None:
@@ -31,14 +29,12 @@ def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, se
     raw = _receipts(corpus, "raw_notes")
     table.add_row("batches", f"{len(raw):,}")
     table.add_row("notes", f"{_sum(raw, 'notes'):,} read, {_sum(raw, 'withheld'):,} unreadable")
-    detectors = [name for name in known_detectors(corpus.settings) if files.batches(f"spans/{name}")]
+    detectors = [name for name in corpus.plugins if files.batches(f"spans/{name}")]
     for name in detectors:
         role = "line-up" if name in corpus.settings.line_up else "shadow"
         table.add_row(f"spans by {name}", f"{_sum(_receipts(corpus, f'spans/{name}'), 'spans'):,} ({role})")
     released = _receipts(corpus, "released_corpus")
-    table.add_row(
-        "released", f"{_sum(released, 'notes'):,} notes under policy {load_policy(corpus.settings.release_policy).name}"
-    )
+    table.add_row("released", f"{_sum(released, 'notes'):,} notes under policy {corpus.snapshot.released.name}")
     table.add_row("quarantined", f"{_sum(released, 'quarantined'):,} notes")
     table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(corpus, asset)]))
     console.print(table)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from deid_assets.core.detector import Detector
-from deid_assets.core.errors import DeidError, PluginError
+from deid_assets.core.digests import digest_of_files, files_below
+from deid_assets.core.errors import DeidError, PluginError, class_name, did_you_mean
 from deid_assets.core.trainer import Trainer
 
 GROUP = "deid_assets.detectors"
@@ -20,6 +24,9 @@ TRAINERS = "deid_assets.trainers"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+
+_executed: dict[str, tuple[ModuleType, str]] = {}
+"""Top-level package to its imported module, and the digest of the files that it was imported from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,9 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
     return found
 
 
-def load(name: str, *, options: Mapping[str, Any] | None = None, plugin: str | None = None) -> Detector:
+def load(
+    name: str, *, options: Mapping[str, Any] | None = None, plugin: str | None = None, digest: str = ""
+) -> Detector:
     """Return a detector, built with keyword options.
 
     Args:
@@ -86,14 +95,18 @@ def load(name: str, *, options: Mapping[str, Any] | None = None, plugin: str | N
         options: Keyword arguments of the plugin's callable.
         plugin: Entry-point name where it is another than ``name``: the detector of a trained model is called as
             its recipe, and its plugin takes the option ``name``.
+        digest: Of the plugin's files, where they must be those that something was promised of.
 
     Raises:
         PluginError: No such detector (the message lists the installed ones), a doubled name, an import that
-            fails, an option it does not take, or an object that is not a detector.
+            fails, files that were changed meanwhile, an option it does not take, or an object that is no detector.
     """
     plugin = plugin or name
     given = dict(options or {}) | ({"name": name} if plugin != name else {})
-    detector = _made(_known(plugin, GROUP, "detector"), "detector", lambda loaded: loaded(**given))
+    known = _known(plugin, GROUP, "detector")
+    if digest and known.digest != digest:
+        raise PluginError(f"detector {plugin!r}: its files changed since this process started; start it again")
+    detector = _made(known, "detector", given)
     if not isinstance(detector, Detector) or detector.name != name:
         raise PluginError(f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name")
     return detector
@@ -107,7 +120,7 @@ def check_importable(plugin: Plugin) -> None:
     """
     if plugin.fault:
         raise PluginError(f"detector {plugin.name!r}: {plugin.fault}")
-    _made(plugin, "detector", lambda loaded: loaded)
+    _imported(plugin, "detector")
 
 
 def load_trainer(name: str) -> Trainer:
@@ -116,7 +129,7 @@ def load_trainer(name: str) -> Trainer:
     Raises:
         PluginError: As for ``load``.
     """
-    trainer = _made(_known(name, TRAINERS, "trainer"), "trainer", lambda loaded: loaded())
+    trainer = _made(_known(name, TRAINERS, "trainer"), "trainer", {})
     if not isinstance(trainer, Trainer) or trainer.name != name:
         raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
     return trainer
@@ -125,23 +138,71 @@ def load_trainer(name: str) -> Trainer:
 def _known(name: str, group: str, kind: str) -> Plugin:
     known = available(group)
     if name not in known:
-        raise PluginError(f"unknown {kind} {name!r}; installed: {', '.join(known) or 'none'}")
+        raise PluginError(
+            f"unknown {kind} {name!r}{did_you_mean(name, known)}; installed: {', '.join(known) or 'none'}"
+        )
     if fault := known[name].fault:
         raise PluginError(f"{kind} {name!r}: {fault}")
     return known[name]
 
 
-def _made(plugin: Plugin, kind: str, make: Callable[[Any], object]) -> object:
-    """Return what ``make`` gives of the imported entry point, any error of either told with the plugin's name."""
+def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
+    """Return what the entry point gives for the options, any error told with the plugin's name and no text of its own.
+
+    What a foreign error says may quote a patient table that the plugin reads.
+    """
+    loaded = _imported(plugin, kind)
+    _check_options(plugin, kind, loaded, options)
+    try:
+        return loaded(**options)
+    except DeidError as error:
+        raise PluginError(f"{kind} {plugin.name!r} does not load: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+        raise PluginError(
+            f"{kind} {plugin.name!r} does not load ({class_name(error)}); build it in a Python shell to see why"
+        ) from None
+
+
+def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
+    """Return the object that the entry point names, made of the very files that the plugin's digest is of."""
     if plugin.entry_point is None:
         raise PluginError(f"{kind} {plugin.name!r}: it has no entry point; install the plugin again")
     try:
-        return make(plugin.entry_point.load())
-    except DeidError as error:
-        raise PluginError(f"{kind} {plugin.name!r} does not load: {error}") from error
-    except Exception as error:
-        # The message of a TypeError names the bad option, and no note has been read yet.
-        raise PluginError(f"{kind} {plugin.name!r} does not load: {type(error).__name__}: {error}") from error
+        loaded: Callable[..., object] = plugin.entry_point.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+        why = str(error) if isinstance(error, DeidError) else class_name(error)
+        raise PluginError(
+            f"{kind} {plugin.name!r} cannot be imported ({why}); "
+            f"python -c 'import {plugin.entry_point.module}' shows where"
+        ) from None
+    package = plugin.entry_point.module.partition(".")[0]
+    module = sys.modules[package]
+    if package not in _executed or _executed[package][0] is not module:
+        _executed[package] = (module, _digest(package)[0])
+    if plugin.digest != _executed[package][1]:
+        raise PluginError(f"{kind} {plugin.name!r}: its files changed since it was imported; start this process again")
+    return loaded
+
+
+def _check_options(plugin: Plugin, kind: str, loaded: Callable[..., object], options: Mapping[str, Any]) -> None:
+    """Check that the callable takes the options.
+
+    Raises:
+        PluginError: It does not; the message names the first one, and the nearest that it takes.
+    """
+    try:
+        parameters = inspect.signature(loaded).parameters.values()
+    except (TypeError, ValueError):  # written in C: it will say so itself
+        return
+    taken = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    for option in options:
+        if option not in taken:
+            raise PluginError(
+                f"{kind} {plugin.name!r} takes no option {option!r}{did_you_mean(option, taken)}; "
+                f"it takes {', '.join(taken) or 'none'}"
+            )
 
 
 def _describe(entry_point: EntryPoint) -> Plugin:
@@ -169,10 +230,10 @@ def _digest(module: str) -> tuple[str, str]:
     if spec is None or spec.origin is None:
         return hashlib.sha256(b"").hexdigest(), f"module {module} is not installed; install the plugin again"
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    files = [(folder, path) for folder in folders for path in folder.rglob("*") if path.is_file()]
-    files = files or [(Path(spec.origin).parent, Path(spec.origin))]
-    digest = hashlib.sha256()
-    for folder, path in sorted(files):
-        if "__pycache__" not in path.parts:
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest(), ""
+    files = [found for folder in folders for found in files_below(folder)]
+    try:
+        return digest_of_files(files or [(Path(spec.origin).name, Path(spec.origin))]), ""
+    except OSError as error:
+        return hashlib.sha256(
+            b""
+        ).hexdigest(), f"a file of {module} cannot be read ({error.strerror}); install it again"

@@ -19,6 +19,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
+from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, take_in
@@ -82,9 +83,7 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
 
 
 def _run(corpus: Corpus, console: Console) -> int:
-    # Imported late: the code location reads the settings when it is imported.
-    from deid_assets.definitions import defs  # noqa: PLC0415
-
+    defs = definitions_of(corpus.snapshot)
     home = write_instance(corpus.settings.dagster_home)
     started = time.perf_counter()
     with dg.DagsterInstance.from_config(str(home)) as instance:

@@ -153,6 +153,13 @@ class Installation:
 
         return Corpus(self.settings())
 
+    def resources(self):
+        """What a hand-made asset or sensor is given, as the graph gives it."""
+        from deid_resources.corpus import corpus_resource
+        from deid_resources.snapshot import Snapshot
+
+        return {"corpus": corpus_resource(Snapshot.take(self.settings(), plugins={}))}
+
     def definitions(self):
         """The graph with the test detectors only, so that what else is installed does not matter."""
         from deid_assets import plugins

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from functools import lru_cache
 from types import CodeType
 
@@ -127,3 +128,9 @@ def _names(code: CodeType) -> Iterator[str]:
         if isinstance(constant, CodeType):
             yield constant.co_name
             yield from _names(constant)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'crf'?`` for the known name that is nearest, or nothing where none is near."""
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

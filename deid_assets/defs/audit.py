@@ -21,8 +21,8 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
-from deid_resources.corpus import Corpus, CorpusResource
-from deid_resources.vault import VaultResource
+from deid_resources.corpus import Corpus
+from deid_resources.vault import VaultDoor
 
 LANDING = "landing"
 """The one dependency that is no asset of ours, and so has no receipt."""
@@ -128,6 +128,7 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
         owners=OWNERS,
         description=plan.description,
         kinds=set(plan.kinds),
+        config_schema={},
         tags=dict(plan.tags),
         metadata={"dagster/column_schema": column_schema(plan.schema), **plan.metadata},
     )
@@ -135,23 +136,23 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
 
         @define
         def with_vault(
-            context: dg.AssetExecutionContext, corpus: CorpusResource, vault: VaultResource
+            context: dg.AssetExecutionContext, corpus: dg.ResourceParam[Corpus], vault: dg.ResourceParam[VaultDoor]
         ) -> Iterator[Any]:
             yield from _events(lambda *of: make(*of, vault=vault.open()), plan, context, corpus)
 
         return with_vault
 
     @define
-    def asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
+    def asset(context: dg.AssetExecutionContext, corpus: dg.ResourceParam[Corpus]) -> Iterator[Any]:
         yield from _events(make, plan, context, corpus)
 
     return asset
 
 
-def _events(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: CorpusResource) -> Iterator[Any]:
+def _events(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: Corpus) -> Iterator[Any]:
     batch = context.partition_key if plan.partitioned else ALL
     with guarded(context, plan.key, batch):
-        made = _audited(make, plan, batch, corpus.open(), run_id=context.run.run_id)
+        made = _audited(make, plan, batch, corpus, run_id=context.run.run_id)
     yield from made.events
     if made.fault:
         raise dg.Failure(description=made.fault, allow_retries=False)
@@ -167,6 +168,7 @@ class _Made:
 
 def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> _Made:
     started = datetime.now(UTC)
+    corpus.snapshot.check_promised()
     before = _receipts(plan, batch, corpus)
     draft = make(batch, corpus)
     _check_unchanged(before, draft.sources)
@@ -176,6 +178,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     if failed:
         reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
         return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}")
+    corpus.check_unchanged()
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
     _complete(draft, receipt, corpus, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.

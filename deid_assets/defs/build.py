@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import dagster as dg
+from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
 
-import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
@@ -25,14 +25,16 @@ from deid_assets.defs import (
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
-from deid_assets.plugins import Plugin, available
-from deid_assets.policies import load_policy
+from deid_assets.plugins import Plugin
 from deid_assets.store import frames
-from deid_resources.corpus import CorpusResource
-from deid_resources.taggers import known_detectors, model_asset, recipes_of
-from deid_resources.vault import VaultResource
+from deid_resources.corpus import corpus_resource
+from deid_resources.nowhere import nowhere
+from deid_resources.snapshot import Snapshot, software_version
+from deid_resources.taggers import model_asset
+from deid_resources.vault import vault_resource
 
-VERSION = deid_assets.__version__
+PROMISED = "deid_assets/snapshot"
+"""Under which the digest of what the code location was made of travels with a run."""
 
 
 landing = dg.AssetSpec(
@@ -54,24 +56,43 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     Raises:
         ConfigError: The settings name a policy that does not exist.
     """
-    installed = available() if plugins is None else plugins
-    recipes = recipes_of(settings)
-    plugins = known_detectors(settings, plugins=installed)
+    return definitions_of(Snapshot.take(settings, plugins=plugins))
+
+
+def load_definitions() -> dg.Definitions:
+    """Return the graph of this process' installation, and see that a run executes what it was launched from.
+
+    A run that Dagster launches loads the code location anew, in a process of its own. The digest of what the code
+    server had loaded travels with the run, and each asset holds it against what its own process loaded.
+
+    Raises:
+        ConfigError: The settings are wrong.
+    """
+    loading = DefinitionsLoadContext.get()
+    launched = loading.load_type is DefinitionsLoadType.RECONSTRUCTION
+    promised = str(loading.reconstruction_metadata.get(PROMISED, "")) if launched else ""
+    snapshot = Snapshot.take(Settings.load(), promised=promised)
+    return definitions_of(snapshot).with_reconstruction_metadata({PROMISED: snapshot.digest})
+
+
+def definitions_of(snapshot: Snapshot) -> dg.Definitions:
+    """Return the graph of an installation as it was when the snapshot was taken."""
+    settings, installed, recipes, plugins = snapshot.settings, snapshot.installed, snapshot.recipes, snapshot.detectors
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
-    policies = [load_policy(source) for source in settings.policies]
-    released = load_policy(settings.release_policy)
+    policies = [snapshot.policies[source] for source in settings.policies]
+    released = snapshot.released
     absent = [name for name in settings.line_up if name not in plugins]
     upstream = [
         *intake(settings),
         *tagger_assets(settings, list(recipes.values()), installed),
         *redaction_start(settings, policies),
-        *(vaulting.redacted_notes(settings, policy) for policy in policies),
+        *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
         quarantine(released),
         *(
             asset
             for name in usable
             for asset in detector_family(
-                settings, plugins[name], model=model_asset(recipes[name], installed) if name in recipes else ""
+                snapshot, plugins[name], model=model_asset(recipes[name], installed) if name in recipes else ""
             )
         ),
     ]
@@ -89,20 +110,20 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
         jobs=jobs(usable),
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
         schedules=[nightly_schedule],
-        resources={"corpus": CorpusResource(), "vault": VaultResource()},
+        resources={"corpus": corpus_resource(snapshot), "vault": vault_resource(settings.vault), "io_manager": nowhere},
         executor=dg.in_process_executor,
     )
 
 
-def detector_family(settings: Settings, plugin: Plugin, *, model: str = "") -> list[dg.AssetsDefinition]:
+def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> list[dg.AssetsDefinition]:
     """Return the assets of one detector: its spans, a group of their own in the UI, and its score card.
 
     Args:
-        settings: Of the installation.
+        snapshot: Of the installation.
         plugin: The detector.
         model: Asset whose model it runs, where the graph trains it.
     """
-    name = plugin.name
+    name, settings = plugin.name, snapshot.settings
     role = "line-up" if name in settings.line_up else "shadow"
     tags = {"deid/detector": name, "deid/role": role}
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
@@ -113,7 +134,7 @@ def detector_family(settings: Settings, plugin: Plugin, *, model: str = "") -> l
                 key=f"spans/{name}",
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
-                code_version=f"{plugin.code_version}+{settings.digest_of_detector(name)}",
+                code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}",
                 group=f"detector_{name}",
                 description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
                 kinds=set(plugin.keywords[:2]) | {"parquet"},
@@ -135,7 +156,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=[LANDING],
-                code_version=f"{VERSION}+{settings.digest('languages', 'labels', 'gates')}",
+                code_version=f"{software_version()}+{settings.digest('languages', 'labels', 'gates')}",
                 group="intake",
                 description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
                 kinds={"parquet", "restricted"},
@@ -149,7 +170,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.GOLD,
                 checks=ingest.GOLD_CHECKS,
                 deps=[ingest.RAW_NOTES],
-                code_version=f"{VERSION}+{settings.digest('labels')}",
+                code_version=f"{software_version()}+{settings.digest('labels')}",
                 group="intake",
                 description="Annotations by people that came with the notes; empty where there are none.",
                 kinds={"parquet", "gold"},
@@ -170,7 +191,7 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
                 key=merging.MERGED,
                 checks=merging.CHECKS,
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *line_up],
-                code_version=f"{VERSION}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}"
+                code_version=f"{software_version()}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}"
                 f"+{digest_of(yielding)}",
                 group="redaction",
                 description=f"Spans of the line-up ({', '.join(settings.line_up)}) resolved by `{settings.resolve}`, "
@@ -190,7 +211,7 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
             key=redaction.QUARANTINE,
             checks=redaction.QUARANTINE_CHECKS,
             deps=[ingest.RAW_NOTES, merging.MERGED, f"redacted_notes/{policy.name}"],
-            code_version=f"{VERSION}+{policy.digest[:12]}",
+            code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
             description="Notes that are not released, each with the stage and the reason. Ids only.",
             kinds={"parquet"},
@@ -215,7 +236,7 @@ def release_end(
             key=release.RELEASED,
             checks=release.CHECKS,
             deps=[ingest.RAW_NOTES, f"redacted_notes/{policy.name}", redaction.QUARANTINE],
-            code_version=f"{VERSION}+{policy.digest[:12]}",
+            code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
             description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
             "raw notes holds.",
@@ -230,7 +251,7 @@ def release_end(
             key=evidence.REPORT,
             checks=evidence.CHECKS,
             deps=[release.RELEASED],
-            code_version=VERSION,
+            code_version=software_version(),
             group="release",
             description="One page of evidence for whoever signs the release.",
             kinds={"report", "html"},

@@ -5,13 +5,11 @@ from functools import partial
 
 import dagster as dg
 
-import deid_assets
 from deid_assets.config import Settings
 from deid_assets.defs import evaluating, ingest, scores, scoring
 from deid_assets.defs.audit import Plan, audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
-
-VERSION = deid_assets.__version__
+from deid_resources.snapshot import software_version
 
 
 def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list[dg.AssetsDefinition]:
@@ -23,7 +21,7 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
                 key=f"scorecard/{name}",
                 checks=scoring.SCORECARD_CHECKS,
                 deps=[ingest.GOLD, f"spans/{name}"],
-                code_version=f"{VERSION}+{settings.digest('profile')}",
+                code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
                 kinds={"report"},
@@ -38,7 +36,7 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
                 key=f"evaluation_report/{name}",
                 checks=evaluating.REPORT_CHECKS,
                 deps=[ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
-                code_version=f"{VERSION}+{settings.digest('profile')}",
+                code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
                 kinds={"report", "html"},
@@ -59,7 +57,7 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
                 key=scoring.LEADERBOARD,
                 checks=scoring.LEADERBOARD_CHECKS,
                 deps=[f"scorecard/{name}" for name in detectors],
-                code_version=f"{VERSION}+{settings.digest('line_up', 'profile')}",
+                code_version=f"{software_version()}+{settings.digest('line_up', 'profile')}",
                 group="scores",
                 description="All detectors side by side, the one that hides most first, with 95 % intervals, and what "
                 "each adds to the others.",
@@ -74,7 +72,7 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
                 key=evaluating.BAKEOFF,
                 checks=evaluating.BAKEOFF_CHECKS,
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *(f"spans/{name}" for name in detectors)],
-                code_version=f"{VERSION}+{settings.digest('profile', 'detectors')}",
+                code_version=f"{software_version()}+{settings.digest('profile', 'detectors')}",
                 group="scores",
                 description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "
                 "and start-up from a timed sample. Made on demand: materialize it.",

@@ -6,16 +6,15 @@ from functools import partial
 
 import dagster as dg
 
-import deid_assets
 from deid_assets.config import Settings
 from deid_assets.defs import training
 from deid_assets.defs.audit import Plan, audited_asset
 from deid_assets.plugins import Plugin
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX
+from deid_resources.snapshot import software_version
 from deid_resources.taggers import FILES, model_asset
 
-VERSION = deid_assets.__version__
 GROUP = "training"
 
 
@@ -33,7 +32,7 @@ def tagger_assets(
             key=training.TRAINING_CORPUS,
             checks=training.CORPUS_CHECKS,
             deps=[],
-            code_version=f"{VERSION}+{_digest(*names)}+{settings.digest('training_share')}",
+            code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
             group=GROUP,
             description="What taggers learn from: each corpus that a recipe names, with its gold.",
             kinds={"parquet", "restricted"},
@@ -56,7 +55,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             key=f"tagger/{recipe.name}",
             checks=training.TAGGER_CHECKS,
             deps=[training.TRAINING_CORPUS],
-            code_version=f"{VERSION}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
+            code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
             group=GROUP,
             description=f"Model of recipe `{recipe.name}`. {recipe.description}",
             kinds={*plugin.keywords[:1], "model", "restricted"},
@@ -74,7 +73,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             key=f"{ONNX}/{recipe.name}",
             checks=training.ONNX_CHECKS,
             deps=[training.TRAINING_CORPUS, f"tagger/{recipe.name}"],
-            code_version=f"{VERSION}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
+            code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
             group=GROUP,
             description=f"The network of recipe `{recipe.name}` as ONNX, held against it on the development notes.",
             kinds={"onnx", "model", "restricted"},

@@ -24,6 +24,7 @@ from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import release_diff_html, release_diff_md
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
+from deid_resources.snapshot import software_version
 
 RELEASE_DIFF = "release_diff"
 
@@ -49,7 +50,7 @@ def release_diff(policy: Policy) -> dg.AssetsDefinition:
             key=RELEASE_DIFF,
             checks=CHECKS,
             deps=[RELEASED],
-            code_version=deid_assets.__version__,
+            code_version=software_version(),
             group="release",
             description="What the release of a batch changed against the one it replaced, and what is responsible. "
             "Offsets and categories, no text.",

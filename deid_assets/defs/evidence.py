@@ -23,7 +23,6 @@ from deid_assets.reports import Check as CheckRow
 from deid_assets.reports import Component, Link, Quarantined, ReleaseSummary, release_html
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
-from deid_resources.taggers import known_detectors
 
 REPORT = "release_report"
 
@@ -136,7 +135,7 @@ def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
 
 
 def _line_up(corpus: Corpus, detectors: Sequence[str]) -> tuple[Component, ...]:
-    plugins = known_detectors(corpus.settings)
+    plugins = corpus.plugins
     return tuple(
         Component(
             name,

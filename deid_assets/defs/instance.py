@@ -3,7 +3,10 @@
 import logging
 import os
 import sys
+import warnings
 from pathlib import Path
+
+import dagster as dg
 
 from deid_assets.core.errors import ConfigError
 from deid_resources.silence import forbid_core_files
@@ -90,6 +93,9 @@ def harden_process() -> None:
     redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
     redacted.handlers = [logging.NullHandler()]
     redacted.propagate = False
+    # Partitioned checks are a preview in Dagster 1.13; tests/defs/test_dagster_behaviour.py pins what we rely on.
+    for kind in (dg.PreviewWarning, dg.BetaWarning):
+        warnings.filterwarnings("ignore", category=kind)
 
 
 if __name__ == "__main__":

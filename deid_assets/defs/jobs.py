@@ -11,7 +11,7 @@ from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals, waiting
 from deid_assets.store.files import ALL
-from deid_resources.corpus import CorpusResource
+from deid_resources.corpus import Corpus
 
 MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"
@@ -61,12 +61,15 @@ privacy_job = dg.define_asset_job(
 
 
 @dg.op(
-    name="split_arrivals", description="Reads what arrived and may be too large for a batch, and makes batches of it."
+    name="split_arrivals",
+    description="Reads what arrived and may be too large for a batch, and makes batches of it.",
+    config_schema={},
 )
-def split_op(corpus: CorpusResource) -> int:
-    """Split what waits and return how many batches it became."""
+def split_op(corpus: dg.ResourceParam[Corpus]) -> None:
+    """Split what waits."""
     try:
-        return len(split_arrivals(corpus.open().settings))
+        corpus.snapshot.check_promised()
+        split_arrivals(corpus.settings)
     except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
         raise dg.Failure(safe_message(error, "landing", ALL), allow_retries=False) from None
 
@@ -104,17 +107,18 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
 )
-def landing_sensor(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult | dg.SkipReason:
+def landing_sensor(
+    context: dg.SensorEvaluationContext, corpus: dg.ResourceParam[Corpus]
+) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
     A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. What may be
     too large for a batch is split by a run of its own, since a tick must be short. While a
     tagger of the line-up was never trained, new batches wait for it.
     """
-    installation = corpus.open()
-    settings = installation.settings
+    settings = corpus.settings
     take_in(settings)
-    if untrained := installation.taggers.untrained():
+    if untrained := corpus.taggers.untrained():
         key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB)])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))

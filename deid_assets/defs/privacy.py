@@ -1,12 +1,12 @@
 """privacy/hips: whether an attacker can tell what was missed from what was put in its place."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import dagster as dg
 import pyarrow as pa
 
-import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
@@ -25,6 +25,7 @@ from deid_assets.privacy.leftovers import Case
 from deid_assets.quality import Verdict
 from deid_assets.reports.hips import hips_md, hips_png
 from deid_resources.corpus import Corpus
+from deid_resources.snapshot import software_version
 
 HIPS = "privacy/hips"
 MIN_LEFTOVERS = 20
@@ -45,14 +46,14 @@ FINDINGS = pa.schema(
 
 def hips(settings: Settings, policies: Sequence[Policy]) -> dg.AssetsDefinition:
     """Return the audit of every policy over all batches that have gold."""
-    digests = "+".join(policy.digest[:6] for policy in policies)
+    digests = hashlib.sha256(" ".join(policy.digest for policy in policies).encode()).hexdigest()[:12]
     return audited_asset(
         partial(make_hips, policies=policies),
         Plan(
             key=HIPS,
             checks=CHECKS,
             deps=[RAW_NOTES, GOLD, MERGED],
-            code_version=f"{deid_assets.__version__}+{settings.digest('line_up')}+{digests}"[:100],
+            code_version=f"{software_version()}+{settings.digest('line_up')}+{digests}",
             group="privacy",
             description="Hiding in plain sight: an attacker with the same tool learns to tell leftovers from "
             "replacements, for leftovers drawn by lot and for those of the line-up. Made when asked for.",

@@ -8,7 +8,6 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
-from deid_resources.taggers import known_detectors
 
 CORPUS = "default"
 """One installation holds one corpus."""
@@ -28,7 +27,7 @@ def record_spans(corpus: Corpus, batch: str, detector: str, span_sets: Iterable[
     """Enter what a detector found."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    plugin = known_detectors(corpus.settings)[detector]
+    plugin = corpus.plugins[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
         records.save_spans(session, batch, version, span_sets)
@@ -39,7 +38,7 @@ def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluat
     """Enter a detector's scores, batch by batch."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    plugin = known_detectors(corpus.settings)[detector]
+    plugin = corpus.plugins[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
         for batch, evaluation in per_batch.items():

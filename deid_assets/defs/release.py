@@ -25,7 +25,6 @@ from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
 from deid_resources.corpus import Corpus
-from deid_resources.taggers import known_detectors
 
 RELEASED = "released_corpus"
 
@@ -145,7 +144,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return what a release rests on: files, policy, detectors, verdicts and receipts, not signed yet."""
     chain = release_chain(receipt, corpus)
-    plugins = known_detectors(corpus.settings)
+    plugins = corpus.plugins
     return {
         "batch": batch,
         "software": f"deid-assets {deid_assets.__version__}",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pyarrow as pa
 
-import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -17,8 +16,8 @@ from deid_assets.defs.audit import Draft, Plan, audited_asset
 from deid_assets.defs.detection import read_notes_of
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.defs.release import pseudonym
-from deid_assets.policies import load_policy
 from deid_resources.corpus import Corpus
+from deid_resources.snapshot import software_version
 
 if TYPE_CHECKING:
     from deid_assets.vault.store import Entry, Vault
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 _AT_ONCE = 500
 
 
-def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
+def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> dg.AssetsDefinition:
     """Return the asset of one redaction policy; that of the released one uses the vault."""
-    is_released = policy.name == load_policy(settings.release_policy).name
+    is_released = policy.name == released.name
     role = "released" if is_released else "not released"
     make = make_vaulted_notes if is_released else make_redacted_notes
     vaulted = "+vault" if is_released and settings.vault.url else ""
@@ -38,7 +37,7 @@ def redacted_notes(settings: Settings, policy: Policy) -> dg.AssetsDefinition:
             key=f"redacted_notes/{policy.name}",
             checks=redaction.CHECKS,
             deps=[ingest.RAW_NOTES, ingest.GOLD, merging.MERGED],
-            code_version=f"{deid_assets.__version__}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}{vaulted}",
+            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}{vaulted}",
             uses_vault=is_released,
             group="redaction",
             description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",

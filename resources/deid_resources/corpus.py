@@ -1,17 +1,18 @@
 """What every asset works with: settings, files, the text-free database, keys and detectors."""
 
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from pydantic import PrivateAttr
 
 from deid_assets.config import Settings
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
+from deid_assets.plugins import Plugin
 from deid_assets.store.files import CorpusFiles
 from deid_resources.detectors import DetectorPool
+from deid_resources.snapshot import Snapshot
 from deid_resources.taggers import TaggerModels, is_drawn_for_training
 
 if TYPE_CHECKING:
@@ -25,15 +26,23 @@ class Corpus:
 
     Args:
         settings: How this installation de-identifies.
+        snapshot: What this process executes; taken when it is first needed where not given.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, snapshot: Snapshot | None = None) -> None:
         self.settings = settings
+        self._snapshot = snapshot
+        self._located: set[str] = set()
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What this process executes."""
+        return self._snapshot or Snapshot.take(self.settings)
 
     @cached_property
     def files(self) -> CorpusFiles:
         """Parquet files with signed receipts."""
-        return CorpusFiles(self.settings.store, key=self.settings.receipt_key())
+        return CorpusFiles(self.settings.store, key=self.snapshot.receipt_key)
 
     @cached_property
     def release_signer(self) -> "ReleaseSigner":
@@ -59,53 +68,64 @@ class Corpus:
         database.upgrade()
         return database
 
-    @cached_property
+    @property
     def key(self) -> Key:
         """Secret that surrogates are derived from."""
-        return self.settings.key()
+        return self.snapshot.key
+
+    @property
+    def plugins(self) -> dict[str, Plugin]:
+        """What can detect."""
+        return self.snapshot.detectors
 
     @cached_property
     def detectors(self) -> DetectorPool:
         """The installed detectors, loaded by worker processes when they are asked."""
-        return DetectorPool(self.taggers.locate, workers=self.settings.workers)
+        digests = {name: plugin.digest for name, plugin in self.snapshot.installed.items()}
+        return DetectorPool(self._locate, workers=self.settings.workers, digests=digests)
 
     @cached_property
     def taggers(self) -> TaggerModels:
         """The models that the graph trained."""
-        return TaggerModels(self.settings, self.files)
+        snapshot = self.snapshot
+        return TaggerModels(self.settings, self.files, recipes=snapshot.recipes, plugins=snapshot.installed)
 
     def is_learnt_from(self, note: Note) -> bool:
         """Whether taggers learn from a note's gold, so that it is in no score."""
         share = self.settings.training_share
         return self.taggers.learns_from_gold and is_drawn_for_training(note, self.key, share=share)
 
+    def check_unchanged(self) -> None:
+        """Check that what was executed is what the definitions promised.
+
+        Raises:
+            ProvenanceError: Code, or a file that a detector of this run read, changed.
+        """
+        self.snapshot.check_unchanged(self._located)
+
     def close(self) -> None:
         """End what was started. Nothing is opened just to be closed."""
         if "database" in self.__dict__:
             self.__dict__.pop("database").close()
 
+    def _locate(self, name: str) -> tuple[str, dict[str, Any]]:
+        self._located.add(name)
+        return self.taggers.locate(name)
 
-class CorpusResource(dg.ConfigurableResource["Corpus"]):
-    """Opens the installation that a settings file describes.
 
-    The file's path is all that Dagster stores and shows. Secrets and database URLs stay in the file and the
-    environment.
+def corpus_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
+    """Return what opens the installation for a run.
 
-    Args:
-        config_file: TOML settings; the environment's ``DEID_CONFIG``, else the defaults, when empty.
+    It takes no configuration: whoever reaches the web server writes the configuration of a run, and must not name
+    other settings.
     """
 
-    config_file: str = ""
-    _corpus: Corpus | None = PrivateAttr(default=None)
+    @dg.resource(config_schema={}, description="The installation, as its settings were when the code location loaded.")
+    def corpus(_context: dg.InitResourceContext) -> Iterator[Corpus]:
+        opened = Corpus(snapshot.settings, snapshot=snapshot)
+        try:
+            yield opened
+        finally:
+            opened.close()
 
-    def open(self) -> Corpus:
-        """Return the installation, the same one throughout a run."""
-        if self._corpus is None:
-            self._corpus = Corpus(Settings.load(Path(self.config_file) if self.config_file else None))
-        return self._corpus
-
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002 - Dagster's signature
-        """Let go of database connections with the run; worker processes end with this process."""
-        if self._corpus is not None:
-            self._corpus.close()
-            self._corpus = None
+    return corpus

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.digests import digest_of_path, paths_in
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
@@ -27,7 +27,6 @@ Result = TypeVar("Result")
 Source = tuple[str, Mapping[str, Any]]
 """Plugin and keyword options."""
 Locate = Callable[[str], Source]
-Stamps = tuple[tuple[str, int, int], ...]
 
 
 class Detect(Protocol):
@@ -44,7 +43,8 @@ class _Located:
 
     plugin: str
     options: Mapping[str, Any]
-    stamps: Stamps
+    digest: str
+    contents: tuple[str, ...]
 
 
 _loaded: dict[str, tuple[_Located, Detector]] = {}  # of a worker process
@@ -56,11 +56,19 @@ class DetectorPool:
     Args:
         options: Keyword options per detector, or a function from its name to its plugin and options.
         workers: Processes used for a batch that is worth it; a small one takes one of them.
+        digests: Plugin to the digest that its files must have.
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, Any]] | Locate, *, workers: int = 1) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, Mapping[str, Any]] | Locate,
+        *,
+        workers: int = 1,
+        digests: Mapping[str, str] | None = None,
+    ) -> None:
         self._locate: Locate = options if callable(options) else lambda name: (name, options.get(name, {}))
         self._workers = workers
+        self._digests = digests or {}
 
     def detect(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
         """Return one outcome per note, in order. A note on which the detector ends its process is ``Failed``.
@@ -132,7 +140,7 @@ class DetectorPool:
             PluginError: As for ``detect``.
             WorkerDied: Nothing of the batch is kept.
         """
-        located = {name: _located(*self._locate(name)) for name in names}
+        located = {name: _located(*self._locate(name), digests=self._digests) for name in names}
         return run_parts(partial(_work_in_worker, work, located), parts, workers=self._workers, on_progress=on_progress)
 
 
@@ -154,26 +162,12 @@ def _work_in_worker(work: Callable[[Part, Detect], Result], located: Mapping[str
 
 def _opened(name: str, located: _Located) -> Detector:
     if name not in _loaded or _loaded[name][0] != located:
-        _loaded[name] = (located, load(name, plugin=located.plugin, options=located.options))
+        _loaded[name] = (located, load(name, plugin=located.plugin, options=located.options, digest=located.digest))
     return _loaded[name][1]
 
 
-def _located(plugin: str, options: Mapping[str, Any]) -> _Located:
-    values = [
-        value for option in options.values() for value in (option if isinstance(option, list | tuple) else [option])
-    ]
-    named = [Path(value) for value in values if isinstance(value, str | Path)]
-    return _Located(plugin, options, tuple(stamp for path in named for stamp in _stamps(path)))
-
-
-def _stamps(path: Path) -> Stamps:
-    """Return name, size and time of a file, or of every file of a folder; nothing where the option is other text."""
-    try:
-        files = sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
-        states = [(str(file), file.stat()) for file in files]
-    except (OSError, ValueError):
-        return ()
-    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
+def _located(plugin: str, options: Mapping[str, Any], *, digests: Mapping[str, str]) -> _Located:
+    return _Located(plugin, options, digests.get(plugin, ""), tuple(digest_of_path(path) for path in paths_in(options)))
 
 
 def chunks_of(notes: Sequence[Note]) -> list[Sequence[Note]]:

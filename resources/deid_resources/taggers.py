@@ -7,7 +7,6 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,15 @@ def recipes_of(settings: Settings) -> dict[str, Recipe]:
     return {recipe.name: recipe for recipe in map(load_recipe, settings.recipes)}
 
 
-def known_detectors(settings: Settings, *, plugins: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
+def known_detectors(
+    settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, recipes: Mapping[str, Recipe] | None = None
+) -> dict[str, Plugin]:
     """Return what can detect: plugins by their name, and the tagger of each recipe by the recipe's.
 
     A plugin that needs a model and has none has a ``fault``, and so has a recipe whose plugin is not installed.
     """
     plugins = available() if plugins is None else plugins
-    recipes = recipes_of(settings)
+    recipes = recipes_of(settings) if recipes is None else recipes
     found = {name: _configured(settings, plugin) for name, plugin in plugins.items() if name not in recipes}
     for recipe in recipes.values():
         found[recipe.name] = _tagger(recipe, plugins)
@@ -82,22 +83,21 @@ class TaggerModels:
     """The trained models of an installation, taken out of the store when they are needed.
 
     Args:
-        settings: Names the recipes.
+        settings: Options of the detectors, and the line-up.
         files: Where the models are stored.
+        recipes: By name.
+        plugins: Installed detectors.
     """
 
-    def __init__(self, settings: Settings, files: CorpusFiles) -> None:
+    def __init__(
+        self, settings: Settings, files: CorpusFiles, *, recipes: Mapping[str, Recipe], plugins: Mapping[str, Plugin]
+    ) -> None:
         self._settings = settings
         self._files = files
         self._whole: set[Path] = set()
-        self.recipes = recipes_of(settings)
+        self.recipes = recipes
+        self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
         self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
-
-    @cached_property
-    def _assets(self) -> dict[str, str]:
-        """Recipe name to model asset. Looking the plugins up reads all their files, so it is done once."""
-        plugins = available()
-        return {name: model_asset(recipe, plugins) for name, recipe in self.recipes.items()}
 
     def locate(self, name: str) -> tuple[str, dict[str, Any]]:
         """Return the plugin and the keyword options that give a detector.

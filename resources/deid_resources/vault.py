@@ -1,29 +1,26 @@
 """The vault of an installation, opened only where one is set."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import dagster as dg
-from pydantic import PrivateAttr
 
-from deid_assets.config import Settings
+from deid_assets.config import VaultSettings
 
 if TYPE_CHECKING:
     from deid_assets.vault.store import Vault
 
 
-class VaultResource(dg.ConfigurableResource["Vault | None"]):
-    """Opens the vault that a settings file names under ``[vault]``.
-
-    The file's path is all that Dagster stores and shows: the URL may hold a password, and the key stays in
-    ``DEID_VAULT_KEY`` or a file of its own.
+class VaultDoor:
+    """Opens the vault that the settings name under ``[vault]``.
 
     Args:
-        config_file: TOML settings; the environment's ``DEID_CONFIG``, else the defaults, when empty.
+        settings: URL, which may hold a password, and the file of the key, else ``DEID_VAULT_KEY``.
     """
 
-    config_file: str = ""
-    _vault: Any = PrivateAttr(default=None)
+    def __init__(self, settings: VaultSettings) -> None:
+        self._settings = settings
+        self._vault: Vault | None = None
 
     def open(self) -> "Vault | None":
         """Return the vault, the same one throughout a run; ``None`` where none is set.
@@ -31,19 +28,30 @@ class VaultResource(dg.ConfigurableResource["Vault | None"]):
         Raises:
             ConfigError: The URL or the key is wrong or missing.
         """
-        if self._vault is None:
-            named = Settings.load(Path(self.config_file) if self.config_file else None).vault
-            if not named.url:
-                return None
+        named = self._settings
+        if self._vault is None and named.url:
             from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
             from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
 
             self._vault = Vault(named.url, Keyring.load(named.key_file), require_patient=named.require_patient)
-        vault: Vault = self._vault
-        return vault
+        return self._vault
 
-    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:  # noqa: ARG002 - Dagster's signature
-        """Close its connections with the run."""
+    def close(self) -> None:
+        """Close its connections."""
         if self._vault is not None:
             self._vault.close()
             self._vault = None
+
+
+def vault_resource(settings: VaultSettings) -> dg.ResourceDefinition:
+    """Return what opens the vault for a run; it takes no configuration, so that a run cannot name another vault."""
+
+    @dg.resource(config_schema={}, description="The vault that the settings name, if they name one.")
+    def vault(_context: dg.InitResourceContext) -> Iterator[VaultDoor]:
+        door = VaultDoor(settings)
+        try:
+            yield door
+        finally:
+            door.close()
+
+    return vault

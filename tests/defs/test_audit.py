@@ -10,7 +10,6 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ReceiptDraft
-from deid_resources.corpus import CorpusResource
 
 BATCH = "b-0"
 SCHEMA = pa.schema([pa.field("rows", pa.int64())])
@@ -41,7 +40,7 @@ def run(installation):
             [audited_asset(body, PLAN)],
             partition_key=BATCH,
             instance=installation.instance,
-            resources={"corpus": CorpusResource()},
+            resources=installation.resources(),
             raise_on_error=False,
         )
 
@@ -171,7 +170,7 @@ def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installati
         [audited_asset(body, replace(PLAN, deps=["gold_annotations"]))],
         partition_key=BATCH,
         instance=installation.instance,
-        resources={"corpus": CorpusResource()},
+        resources=installation.resources(),
         raise_on_error=False,
     )
 

@@ -12,7 +12,6 @@ from deid_assets.defs.jobs import landing_sensor
 from deid_assets.defs.landing import SETTLE_S, arrivals, batch_folder, batch_sources, known_batches, take_in
 from deid_assets.defs.partitions import batch_id, batches
 from deid_assets.formats import Annotated, Fault, read_notes
-from deid_resources.corpus import CorpusResource
 
 
 @pytest.fixture
@@ -173,11 +172,11 @@ def test_a_take_in_that_died_after_staging_is_finished_by_the_next(settings):
     assert [path.name for path in batch_sources(settings, batch)] == ["notes.jsonl"]
 
 
-def tick(instance):
-    with dg.build_sensor_context(instance=instance, resources={"corpus": CorpusResource()}) as context:
+def tick(installation):
+    with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
         found = landing_sensor(context)
     for request in getattr(found, "dynamic_partitions_requests", None) or ():
-        instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+        installation.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
     return found
 
 
@@ -185,7 +184,7 @@ def test_the_sensor_requests_one_run_and_one_partition_per_new_batch(settings, i
     drop(settings, "a.jsonl", "1\n")
     drop(settings, "b.jsonl", "2\n")
 
-    found = tick(installation.instance)
+    found = tick(installation)
 
     assert sorted(request.partition_key for request in found.run_requests) == known_batches(settings)
     assert {request.run_key for request in found.run_requests} == set(known_batches(settings))
@@ -194,9 +193,9 @@ def test_the_sensor_requests_one_run_and_one_partition_per_new_batch(settings, i
 
 def test_the_sensor_skips_with_a_reason_when_nothing_is_new(settings, installation):
     drop(settings, "a.jsonl")
-    tick(installation.instance)
+    tick(installation)
 
-    found = tick(installation.instance)
+    found = tick(installation)
 
     assert isinstance(found, dg.SkipReason)
     assert "no new files" in found.skip_message
@@ -204,9 +203,9 @@ def test_the_sensor_skips_with_a_reason_when_nothing_is_new(settings, installati
 
 def test_a_tick_that_dies_after_taking_in_loses_no_batch(settings, installation):
     drop(settings, "a.jsonl")
-    with dg.build_sensor_context(instance=installation.instance, resources={"corpus": CorpusResource()}) as context:
+    with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
         landing_sensor(context)  # its answer never reached Dagster
 
-    found = tick(installation.instance)
+    found = tick(installation)
 
     assert [request.partition_key for request in found.run_requests] == known_batches(settings)

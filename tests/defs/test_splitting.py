@@ -17,7 +17,6 @@ from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
 from deid_assets.formats.drafts import draft_line, read_drafts
-from deid_resources.corpus import CorpusResource
 
 LIMIT = 13_000
 TEXT = "Zedmarlow, record 4411223. Chest pain since noon, relieved by rest. "
@@ -202,8 +201,7 @@ def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(setti
     take_in(settings, settle_s=0)
 
     def ticked():
-        resources = {"corpus": CorpusResource()}
-        with dg.build_sensor_context(instance=installation.instance, resources=resources) as context:
+        with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
             return landing_sensor(context)
 
     first = ticked()

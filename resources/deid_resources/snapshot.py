@@ -1,0 +1,167 @@
+"""What a process executes, taken once when it starts: settings, policies, recipes, plugins and this package's code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Self
+
+import deid_assets
+from deid_assets.config import Settings
+from deid_assets.core.digests import digest_of_files, files_below
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.keys import Key
+from deid_assets.core.redact import Policy
+from deid_assets.plugins import Plugin, available
+from deid_assets.policies import load_policy
+from deid_assets.training import Recipe
+from deid_resources.taggers import known_detectors, recipes_of
+
+PACKAGES = ("deid_assets", "deid_resources")
+_NOT_IN_THE_GRAPH = frozenset({"__pycache__", "cli"})
+_REMEDY = "nothing was stored; start the process again, and reload the code location in Dagster"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a process promised to execute. It is never read again, only held against what is there.
+
+    Args:
+        settings: How this installation de-identifies.
+        installed: Detectors by entry-point name.
+        recipes: Taggers that the settings name, by the recipe's name.
+        policies: Redaction policies by the name or path that the settings give.
+        software: This package's version and digest.
+        promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
+            definitions share a process.
+    """
+
+    settings: Settings
+    installed: Mapping[str, Plugin]
+    recipes: Mapping[str, Recipe]
+    policies: Mapping[str, Policy]
+    software: str
+    promised: str = ""
+    _options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def take(cls, settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, promised: str = "") -> Self:
+        """Return the snapshot of an installation as it is now.
+
+        Args:
+            settings: Of the installation.
+            plugins: Installed detectors; found by entry point when not given.
+            promised: See the class.
+
+        Raises:
+            ConfigError: The settings name a policy or recipe that does not exist, or that is wrong.
+        """
+        return cls(
+            settings,
+            available() if plugins is None else plugins,
+            recipes_of(settings),
+            {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
+            software_version(),
+            promised,
+            {name: settings.digest_of_detector(name) for name in settings.detectors},
+        )
+
+    @property
+    def released(self) -> Policy:
+        """The policy that is released."""
+        return self.policies[self.settings.release_policy]
+
+    @cached_property
+    def detectors(self) -> dict[str, Plugin]:
+        """What can detect, as ``known_detectors`` gives it."""
+        return known_detectors(self.settings, plugins=self.installed, recipes=self.recipes)
+
+    @cached_property
+    def key(self) -> Key:
+        """Secret that surrogates are derived from."""
+        return self.settings.key()
+
+    @cached_property
+    def receipt_key(self) -> bytes:
+        """Key that receipts are signed with."""
+        return self.key.derive("receipts")
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all of it but the files that detectors' options name, which may change from run to run.
+
+        It is keyed, since settings may hold a password and Dagster stores it.
+        """
+        made_of = {
+            "settings": self.settings.model_dump(mode="json"),
+            "plugins": {name: plugin.code_version for name, plugin in self.installed.items()},
+            "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
+            "policies": {name: policy.digest for name, policy in self.policies.items()},
+            "software": self.software,
+        }
+        return self.key.derive("snapshot", json.dumps(made_of, sort_keys=True)).hex()
+
+    def digest_of_detector(self, name: str) -> str:
+        """Return a short digest of a detector's options and of what the files they name hold."""
+        return self._options.get(name) or self.settings.digest_of_detector(name)
+
+    def check_promised(self) -> None:
+        """Check that the definitions, from which the run was launched, were made of the same.
+
+        Raises:
+            ProvenanceError: They were not.
+        """
+        if self.promised and self.promised != self.digest:
+            raise ProvenanceError(
+                "settings, policies, plugins or code changed since the code location was loaded; "
+                "nothing was stored; reload the code location and launch the run again"
+            )
+
+    def check_unchanged(self, detectors: Iterable[str] = ()) -> None:
+        """Check that the code on disk, and what detectors' options name, is still what was promised.
+
+        Args:
+            detectors: Those whose options count.
+
+        Raises:
+            ProvenanceError: A file changed; modules and models that were loaded later may hold the change.
+        """
+        if _software() != self.software:
+            raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
+        present = available()
+        for name, plugin in self.installed.items():
+            if name not in present or present[name].code_version != plugin.code_version:
+                raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")
+        for name in detectors:
+            if name in self._options and self.settings.digest_of_detector(name) != self._options[name]:
+                raise ProvenanceError(
+                    f"a file that the options of detector {name!r} name changed since this process started; {_REMEDY}"
+                )
+
+
+@cache
+def software_version() -> str:
+    """Return the version of this package with a digest of its files, as this process started with them.
+
+    The command line is left out: nothing in the graph runs it.
+    """
+    return _software()
+
+
+def _software() -> str:
+    files = [
+        (f"{package}/{name}", path)
+        for package in PACKAGES
+        for folder in _folders(package)
+        for name, path in files_below(folder, without=_NOT_IN_THE_GRAPH)
+    ]
+    return f"{deid_assets.__version__}+{digest_of_files(files)[:12]}"
+
+
+def _folders(package: str) -> list[Path]:
+    spec = find_spec(package)
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
