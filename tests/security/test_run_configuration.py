@@ -11,12 +11,15 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_graphql.schema import create_schema
 
 LOCATION = """
+import sys
+
+sys.path.insert(0, {site!r})  # Dagster takes away what a test put there
 from deid_assets import plugins
 from deid_assets.config import Settings
 from deid_assets.defs.build import build_definitions
 
 found = plugins.available()
-defs = build_definitions(Settings.load(), plugins={name: found[name] for name in ("stencil", "shade")})
+defs = build_definitions(Settings.load(), plugins=dict(stencil=found["stencil"], shade=found["shade"]))
 """
 LAUNCH = """
 mutation ($params: ExecutionParams!) {
@@ -101,11 +104,11 @@ def test_no_configuration_opens_another_installation(installation, attack, note_
     assert not installation.store.joinpath("restricted", "raw_notes").exists()
 
 
-def test_graphql_refuses_it_before_there_is_a_run(installation, attack, note_records):
+def test_graphql_refuses_it_before_there_is_a_run(installation, attack, note_records, detector_site):
     batch = installation.receive(note_records())
     installation.dagster_home.mkdir()
     location = installation.root / "location.py"
-    location.write_text(LOCATION)
+    location.write_text(LOCATION.format(site=str(detector_site)))
     origin = LoadableTargetOrigin(python_file=str(location), attribute="defs", executable_path=None)
     target = InProcessWorkspaceLoadTarget(InProcessCodeLocationOrigin(origin, location_name="here"))
     selector = {"repositoryLocationName": "here", "repositoryName": "__repository__", "jobName": "main_job"}
