@@ -11,9 +11,13 @@ from deid_rules.letters import degree, is_initial, pointed, without_possessive
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
 
-STRONG, STRONGEST, PROPAGATED = 0.75, 0.9, 0.7
+STRONG, STRONGEST, PROPAGATED = 0.75, 0.85, 0.7
 MIN_LETTERS = 3
 _WORDS = Kind.COMMON | Kind.STOP
+_AUXILIARIES = frozenset(
+    ("was", "is", "has", "had", "will", "est", "était", "fue", "está", "tiene", "heeft", "är", "har")
+)
+"""What follows a person, be it no verb of persons alone: a note that names ``Mark Silva`` means him by ``Mark was``."""
 
 
 def propagate(
@@ -21,7 +25,7 @@ def propagate(
 ) -> Iterator[Candidate]:
     """Yield each mention of a word of a strong name, whatever its possessive; and in lower case if it is no word.
 
-    A word of ordinary vocabulary (``Wood``) is carried over from names of the strongest evidence only, and only to
+    A word of ordinary vocabulary (``Wood``) is carried over from names of strong evidence only, and only to
     where it has a capital within a sentence or a person's verb or possessive follows; not where capitals do not tell
     a name, as in German.
     """
@@ -83,7 +87,8 @@ def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
     following = view.words[index + 1] if index + 1 < len(view.words) else ""
     if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
         return False
-    if word != without_possessive(word) or (grammar.kind(following) & Kind.PERSON_VERB and view.gaps[index + 1] == " "):
+    acts = bool(grammar.kind(following) & Kind.PERSON_VERB) or following in _AUXILIARIES
+    if word != without_possessive(word) or (acts and view.gaps[index + 1] == " "):
         return True
     inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
     return (

@@ -69,9 +69,14 @@ class Uncased:
     def author(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """The name that is [start, end), ``Lee KA``, in a list that a word such as ``Authors`` begins."""
         family = range(view.word_from(start), view.word_before(end))
-        if not any(self._family(view, index) for index in family) or view.text[end : end + 2] == ".,":
+        if not any(self._family(view, index) for index in family) or self._pointed(view, start, end):
             return None
         return (start, end) if _BYLINE.search(view.text[max(0, start - _REACH) : start]) else None
+
+    def _pointed(self, view: View, start: int, end: int) -> bool:
+        """Whether it is a given name with a pointed initial, ``Anna R.``, after which the family name may follow."""
+        pointed = view.text[end : end + 2] in (". ", ".,") and view.text[end - 2 : end - 1].isspace()
+        return pointed and bool(self.kind(view.words[view.word_from(start)]) & Kind.FIRST)
 
     def _family(self, view: View, index: int) -> bool:
         """Whether a word may be a family name, be it a word too."""
