@@ -5,6 +5,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The tests install other tools to compare with. In the environment of `make run` these would be detectors of its graph.
+DEV := .venv-dev
+DEV_BIN := $(DEV)/bin
 PORT ?= 3000
 ARGS ?=
 
@@ -15,7 +18,7 @@ export DAGSTER_REDACT_USER_CODE_ERRORS := 1
 export GX_ANALYTICS_ENABLED := false
 export HF_HUB_OFFLINE := 1
 
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := deid_assets resources plugins tests benchmarks docs
 PLUGINS := -e plugins/rules -e plugins/presidio -e plugins/crf
 # Deduce takes minutes to start for the first time.
@@ -35,47 +38,50 @@ ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that
 	@exec $(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 test: install-dev lint types imports  ## lint, types, import contracts and tests
-	@$(BIN)/python -m pytest -m "not slow and not gpu" -n 2 $(ARGS)
+	@$(DEV_BIN)/python -m pytest -m "not slow and not gpu" -n 2 $(ARGS)
 
 test-all: install-dev lint types imports  ## the same with the slow tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(DEV_BIN)/python -m pytest $(ARGS)
 
 lint: install-dev
-	@$(BIN)/ruff check $(CODE)
-	@$(BIN)/ruff format --check $(CODE)
+	@$(DEV_BIN)/ruff check $(CODE)
+	@$(DEV_BIN)/ruff format --check $(CODE)
 
 types: install-dev
-	@$(BIN)/mypy deid_assets resources/deid_resources $(wildcard plugins/*/deid_*)
+	@$(DEV_BIN)/mypy deid_assets resources/deid_resources $(wildcard plugins/*/deid_*)
 
 imports: install-dev
-	@$(BIN)/lint-imports
+	@$(DEV_BIN)/lint-imports
 
-bench: install  ## print speed and size with machine, versions and commit
-	@for program in benchmarks/bench_*.py; do $(BIN)/python $$program $(ARGS) || exit 1; done
+bench: install-dev  ## print speed and size with machine, versions and commit
+	@for program in benchmarks/bench_*.py; do $(DEV_BIN)/python $$program $(ARGS) || exit 1; done
 
 install: $(VENV)/.run  ## what the main job needs
 
-install-dev: $(VENV)/.dev  ## what the tests need
+install-dev: $(DEV)/.dev  ## what the tests need, in an environment of its own
 
-install-all: install-dev  ## every plugin and extra in this repository
+install-all: $(VENV)/.all  ## every plugin in this repository, for `make run` too: each becomes a detector of its graph
+
+$(VENV)/.all: $(VENV)/.run
 	@$(PIP_INSTALL) $(foreach plugin,$(filter-out plugins/template/,$(wildcard plugins/*/)),-e $(plugin))
+	@touch $@
 
-$(VENV)/bin/python:
+$(VENV)/bin/python $(DEV_BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)))' \
 		|| { echo "Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is another; set PYTHON=python3.11"; exit 1; }
-	@echo "Making the virtual environment $(VENV)"
-	@$(PYTHON) -m venv $(VENV)
+	@echo "Making the virtual environment $(@D:/bin=)"
+	@$(PYTHON) -m venv $(@D:/bin=)
 
 $(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
 	@echo "Installing what the main job needs (about two minutes the first time)"
 	@$(PIP_INSTALL) -e . $(PLUGINS)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run
-	@echo "Installing what the tests need"
+$(DEV)/.dev: $(MANIFESTS) | $(DEV_BIN)/python
+	@echo "Installing what the tests need (some minutes the first time)"
 	@$(PIP_INSTALL) -e '.[dev]' $(foreach plugin,$(TESTED),-e $(plugin))
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	@rm -rf $(VENV) $(DEV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	@if [ "$(DEID_HOME)" = "$(CURDIR)/.deid" ]; then rm -rf .deid; else echo "kept $(DEID_HOME), which is not in the project"; fi

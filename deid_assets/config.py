@@ -100,6 +100,7 @@ class Settings(_Frozen):
     Args:
         line_up: Detectors whose spans are merged, the first with the highest priority. Any other installed
             detector runs in shadow: it is scored and changes no output.
+        shadow_sample: Notes of a batch, drawn at random by key, that a detector in shadow runs on; 0 for all.
         resolve: Overlap policy.
         policies: Redaction policies that are materialized, by name or path of a policy file.
         release_policy: The one of ``policies`` that is released.
@@ -121,6 +122,7 @@ class Settings(_Frozen):
     """
 
     line_up: tuple[Name, ...] = ("rules", "crf")
+    shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
     release_policy: str = "safe_harbor"

@@ -20,6 +20,7 @@ from deid_assets.defs import (
     privacy,
     redaction,
     release,
+    shadow,
     vaulting,
 )
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
@@ -134,7 +135,8 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 key=f"spans/{name}",
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
-                code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}",
+                code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
+                f"+sample-{shadow.sample_size(settings, name)}",
                 group=f"detector_{name}",
                 description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
                 kinds=set(plugin.keywords[:2]) | {"parquet"},

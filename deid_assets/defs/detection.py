@@ -9,6 +9,7 @@ from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.records import record_spans
+from deid_assets.defs.shadow import drawn, sample_counts
 from deid_assets.quality import within_share
 from deid_assets.store.files import ALL
 from deid_assets.store.frames import (
@@ -27,7 +28,7 @@ CHECKS = (
 
 
 def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") -> Draft:
-    """Run a detector on a batch. A note that it raises on is listed as failed, never as empty.
+    """Run a detector on a batch, in shadow on a sample of it. A note that it raises on is listed as failed, never as empty.
 
     Args:
         batch: Partition.
@@ -35,7 +36,8 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
         detector: Which.
         model: Asset of the model that it runs, where the graph trains it.
     """
-    notes = read_notes_of(batch, corpus)
+    received = read_notes_of(batch, corpus)
+    notes = drawn(received, detector, corpus)
     outcomes = corpus.detectors.detect(detector, notes, stage=f"spans/{detector}")
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
@@ -53,7 +55,12 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
                 limit=corpus.settings.gates.quarantined,
             ),
         ],
-        counts={"annotated_notes": len(found), "failed": len(failed), "spans": span_table.num_rows},
+        counts={
+            "annotated_notes": len(found),
+            "failed": len(failed),
+            "spans": span_table.num_rows,
+            **sample_counts(notes, received),
+        },
         metadata=show_labels(label_counts(found), title=f"Spans of {detector}"),
         publish=lambda _: record_spans(corpus, batch, detector, found),
     )

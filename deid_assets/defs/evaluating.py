@@ -22,6 +22,7 @@ from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.defs.scoring import gold_batches, scored_batches
+from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
@@ -65,14 +66,17 @@ def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
     for batch in batches:
         of_notes = read_notes_of(batch, corpus)
+        stored = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in detectors}
         of_batch = read_held_out(batch, corpus, of_notes)
+        for name in detectors:
+            of_batch = gold_of_sample(of_batch, stored[name], corpus.files.receipt(f"spans/{name}", batch))
         for note in of_notes:
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"
                 notes[name] = replace(note, note_id=name)
                 gold[name] = replace(of_batch[note.note_id], note_id=name)
         for detector in detectors:
-            found = read_outcomes(f"spans/{detector}", batch, corpus)
+            found = stored[detector]
             for note_id in of_batch:
                 if note_id in found:
                     outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")

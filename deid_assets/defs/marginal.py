@@ -11,6 +11,7 @@ from deid_assets.core.score import Evaluation
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.merging import against, read_held_out
+from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.reports.bench_entries import Bakeoff, Entry, Expense
 from deid_assets.reports.bench_tables import best_line_up, marginal_table, table_md
 from deid_resources.corpus import Corpus
@@ -67,10 +68,12 @@ def marginal_value(corpus: Corpus, cards: Mapping[str, Mapping[str, Evaluation]]
 
 
 def _of_batch(corpus: Corpus, batch: str, detectors: Sequence[str]) -> Coverage:
-    gold = read_held_out(batch, corpus, read_notes_of(batch, corpus))
+    gold: Mapping[str, SpanSet] = read_held_out(batch, corpus, read_notes_of(batch, corpus))
+    outcomes = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in detectors}
+    for name in detectors:
+        gold = gold_of_sample(gold, outcomes[name], corpus.files.receipt(f"spans/{name}", batch))
     answers: dict[str, dict[str, SpanSet]] = {
-        name: {spans.note_id: spans for _, spans in against(gold, read_outcomes(f"spans/{name}", batch, corpus))}
-        for name in detectors
+        name: {spans.note_id: spans for _, spans in against(gold, outcomes[name])} for name in detectors
     }
     total = Coverage(tuple(detectors))
     for note_id, spans in gold.items():

@@ -14,6 +14,7 @@ from deid_assets.defs.marginal import marginal_value
 from deid_assets.defs.merging import against, read_held_out
 from deid_assets.defs.records import record_scores
 from deid_assets.defs.scores import scores_from_table, scores_to_table
+from deid_assets.defs.shadow import gold_of_sample, sample_in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.store.files import ALL
@@ -51,6 +52,7 @@ def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
+            "scored_on": sample_in_words([corpus.files.receipt(asset, batch) for batch in done]),
             "batches": dg.MetadataValue.md(batches_md(per_batch, profile_name=corpus.settings.profile)),
         },
         publish=lambda _: record_scores(corpus, detector, per_batch),
@@ -73,7 +75,9 @@ def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
     """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
     notes = read_notes_of(batch, corpus)
     lengths = {note.note_id: len(note.text) for note in notes}
-    pairs = against(read_held_out(batch, corpus, notes), read_outcomes(f"spans/{detector}", batch, corpus))
+    outcomes = read_outcomes(f"spans/{detector}", batch, corpus)
+    receipt = corpus.files.receipt(f"spans/{detector}", batch)
+    pairs = against(gold_of_sample(read_held_out(batch, corpus, notes), outcomes, receipt), outcomes)
     return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
 
 

@@ -1,0 +1,77 @@
+"""A detector in shadow runs on a sample, is scored on that sample, and its score card says so."""
+
+import pytest
+
+from deid_assets.defs.detection import read_outcomes
+from deid_assets.defs.scores import scores_from_table
+from deid_assets.defs.shadow import drawn
+from deid_assets.store.files import ALL
+
+CHAIN = ("raw_notes", "gold_annotations", "spans/stencil", "spans/shade", "merged_spans")
+
+
+@pytest.fixture
+def sampled(installation, note_records):
+    """A batch of eight notes with gold, of which a detector in shadow runs on three."""
+    installation.configure("shadow_sample = 3\n" + installation.default_settings)
+    installation.batch = installation.receive(note_records())
+    assert installation.failures(installation.run(installation.batch, *CHAIN)) == {}
+    return installation
+
+
+def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
+    result = sampled.run_scores()
+    assert sampled.failures(result) == {}
+    files = sampled.corpus().files
+    of = {name: scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")) for name in ("shade", "stencil")}
+    (shade,), (stencil,) = of["shade"].values(), of["stencil"].values()
+    said = {
+        event.asset_key.to_user_string(): event.materialization.metadata["scored_on"].value
+        for event in result.get_asset_materialization_events()
+        if event.asset_key.path[0] == "scorecard"
+    }
+
+    assert (shade.notes.notes, stencil.notes.notes) == (3, 8)
+    assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard/shade"]
+    assert said["scorecard/stencil"] == "every note with gold"
+    rows = {row["detector"]: row for row in files.read("leaderboard", ALL, "marginal").to_pylist()}
+    assert rows["shade"]["recall_alone"] == rows["stencil"]["recall_alone"] == 1.0  # what was not drawn is not missed
+
+
+def test_the_receipt_names_the_sample_and_the_line_up_has_none(sampled):
+    files = sampled.corpus().files
+    shade, stencil = (files.receipt(f"spans/{name}", sampled.batch).counts for name in ("shade", "stencil"))
+
+    assert (shade["sampled_notes"], shade["received_notes"], shade["annotated_notes"]) == (3, 8, 3)
+    assert "sampled_notes" not in stencil
+    assert len(read_outcomes("spans/stencil", sampled.batch, sampled.corpus())) == 8
+
+
+def test_a_sample_never_stands_for_a_detector_of_the_line_up(sampled):
+    """Its spans are of another code version, and until they are made again the notes not drawn count as missed."""
+    before = sampled.definitions()
+    sampled.configure("shadow_sample = 3\n" + sampled.default_settings.replace('["stencil"]', '["stencil", "shade"]'))
+    after = sampled.definitions()
+    versions = [
+        {spec.key.to_user_string(): spec.code_version for spec in defs.resolve_all_asset_specs()}
+        for defs in (before, after)
+    ]
+    result = sampled.run(sampled.batch, "merged_spans")
+
+    assert versions[0]["spans/shade"] != versions[1]["spans/shade"]
+    assert versions[0]["spans/stencil"] == versions[1]["spans/stencil"]
+    assert "not stored, because a check failed: recall_floor" in sampled.failures(result)["merged_spans"]
+
+
+@pytest.mark.parametrize(("size", "taken"), [(0, 8), (3, 3), (8, 8), (100, 8)])
+def test_the_option_takes_all(installation, note_records, size, taken):
+    from deid_assets.core.note import Note
+
+    installation.configure(f"shadow_sample = {size}\n" + installation.default_settings)
+    corpus = installation.corpus()
+    notes = [Note(str(record["id"]), str(record["text"])) for record in note_records()]
+
+    found = drawn(notes, "shade", corpus)
+    assert len(found) == taken
+    assert found == drawn(notes, "other", corpus) == [note for note in notes if note in found]
+    assert drawn(notes, "stencil", corpus) == notes

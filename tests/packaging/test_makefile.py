@@ -1,0 +1,35 @@
+"""What the commands of the README install, and where."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def steps(target: str) -> str:
+    """What ``make`` would do for a target in a fresh clone."""
+    if not shutil.which("make"):
+        pytest.skip("make is not installed")
+    run = subprocess.run(["make", "-nB", target], cwd=ROOT, check=True, capture_output=True, text=True)
+    return run.stdout
+
+
+def plugins_of(commands: str) -> set[str]:
+    return set(re.findall(r"-e plugins/([a-z_]+)", commands))
+
+
+def test_the_main_job_installs_the_detectors_of_its_graph_and_no_other() -> None:
+    assert plugins_of(steps("run")) == {"rules", "presidio", "crf"}
+
+
+@pytest.mark.parametrize("target", ["test", "lint", "types", "bench"])
+def test_what_the_tests_install_stays_out_of_the_environment_of_the_main_job(target: str) -> None:
+    commands = steps(target)
+
+    assert len(plugins_of(commands)) > 8
+    assert ".venv-dev/bin" in commands
+    assert ".venv/" not in commands
