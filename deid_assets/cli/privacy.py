@@ -117,7 +117,7 @@ def _detected(note: Note, spans: SpansFile) -> DisjointSpans:
 
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
-    return resolve(note, [spans], line_up=LineUp(sorted({span.source for span in spans}) or ["none"]))
+    return resolve(note, [spans], line_up=LineUp.of_equals(spans))
 
 
 def _write(out: Path, document: dict[str, Any]) -> None:

@@ -222,9 +222,8 @@ def choose_finder(spans: Path | None, named: Named, *, policy: Policy) -> Finder
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
     if isinstance(spans, DisjointSpans):
         return spans
-    sources = sorted({span.source for span in spans}) or ["none"]
     try:
-        return resolve(note, [spans], line_up=LineUp(sources, yielding=yielding))
+        return resolve(note, [spans], line_up=LineUp.of_equals(spans, yielding=yielding))
     except DeidError as error:  # the spans are of another text
         return Failed(note.note_id, "redact", type(error).__name__)
 

@@ -105,8 +105,8 @@ def _load(policy: str) -> Policy:
 
 def _answer(note: Note, opinions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
     yielding = policy.may_leave if policy else frozenset()
-    sources = sorted({span.source for span in opinions}) or ["none"]
-    resolved = resolve(note, [opinions], policy=resolve_by, line_up=LineUp(sources, yielding=yielding))
+    line_up = LineUp.of_equals(opinions, yielding=yielding)
+    resolved = resolve(note, [opinions], policy=resolve_by, line_up=line_up)
     final = next((span for span in resolved if span.start <= at < span.end), None)
     replacer = policy.action(final.label) if policy and final else None
     return {

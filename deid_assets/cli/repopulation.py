@@ -198,7 +198,7 @@ def _annotated(
         elif found.spans is None:
             yield found.note, Failed(found.note.note_id, "twin", "NoAnnotations")
         else:
-            line_up = LineUp(sorted({span.source for span in found.spans}) or ["none"], yielding=_NOT_NAMES)
+            line_up = LineUp.of_equals(found.spans, yielding=_NOT_NAMES)
             yield found.note, resolve(found.note, [found.spans], line_up=line_up)
 
 

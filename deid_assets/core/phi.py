@@ -44,6 +44,16 @@ class Phi(StrEnum):
     OTHER = "OTHER"
 
 
+_SEVEREST_FIRST = (
+    "NAME NATIONAL_ID MRN HEALTH_PLAN ACCOUNT LICENSE BIOMETRIC ID PHONE FAX EMAIL USERNAME IP URL VEHICLE DEVICE "
+    "STREET ZIP DATE AGE HOSPITAL ORGANIZATION LOCATION CITY REGION COUNTRY PROFESSION RELATIVE SEX OTHER"
+)
+SEVERITY: Mapping[Phi, int] = {Phi(name): rank for rank, name in enumerate(_SEVEREST_FIRST.split())}
+"""Rank of each category, from 0 for those that identify a person by themselves to those shared with many.
+
+It decides which category names a range where detectors, lengths and scores tie."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A view of the categories: which count as PHI, and under which label.

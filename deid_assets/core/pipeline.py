@@ -137,8 +137,7 @@ def _piece(hit: Span, start: int, end: int, shift: int) -> list[Span]:
 def _added(note: Note, spans: DisjointSpans, more: Sequence[Span]) -> DisjointSpans:
     if not more:
         return spans
-    sources = dict.fromkeys(span.source for span in (*spans, *more))
-    return resolve(note, [spans, SpanSet.of(note, more)], policy="union", line_up=LineUp(tuple(sources)))
+    return resolve(note, [spans, SpanSet.of(note, more)], line_up=LineUp.of_equals((*spans, *more)))
 
 
 def by_note(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:

@@ -6,10 +6,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Self
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
+from deid_assets.core.phi import SEVERITY, Phi
+from deid_assets.core.snap import snapped
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 
 MERGED = "merged"
@@ -24,6 +26,7 @@ class LineUp:
         weights: Trust in a detector for the ``score_weighted`` policy; 1 where not given.
         yielding: Categories that a redaction policy may leave in the text (``Policy.may_leave``). They never name a
             range that also has another category in it: what one detector takes for a country may be a surname.
+        equals: No source has priority over another; length and score decide.
 
     Raises:
         ConfigError: No detector, one named twice, or a weight that is not positive.
@@ -32,6 +35,12 @@ class LineUp:
     sources: Sequence[str]
     weights: Mapping[str, float] = field(default_factory=dict)
     yielding: frozenset[Phi] = frozenset()
+    equals: bool = False
+
+    @classmethod
+    def of_equals(cls, spans: Iterable[Span], *, yielding: frozenset[Phi] = frozenset()) -> Self:
+        """Return the line-up of all sources of some spans, for where nobody said which of them has priority."""
+        return cls(sorted({span.source for span in spans}) or ["none"], yielding=yielding, equals=True)
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources):
@@ -41,10 +50,11 @@ class LineUp:
         if any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError("the weights of a line-up must be greater than 0")
 
-    def rank(self, span: Span) -> tuple[int, int, float, int, str, str]:
-        """Sort key: priority of the source, then the longer, the surer, the earlier span first; then by its label."""
-        order = self.sources.index(span.source) if span.source in self.sources else len(self.sources)
-        return (order, span.start - span.end, -span.score, span.start, span.label.value, span.native_label)
+    def rank(self, span: Span) -> tuple[int, int, float, int, int, str]:
+        """Sort key: priority of the source; then the longer, the surer, the earlier span; then the severer category."""
+        named = span.source in self.sources
+        order = 0 if self.equals else self.sources.index(span.source) if named else len(self.sources)
+        return (order, span.start - span.end, -span.score, span.start, SEVERITY[span.label], span.native_label)
 
     def yields(self, span: Span) -> bool:
         """Whether the span's category gives way to any other."""
@@ -62,7 +72,8 @@ def resolve(note: Note, opinions: Iterable[SpanSet], *, policy: str = "union", l
     span with the label of its highest-priority member, which is one that does not yield where there is one),
     ``priority`` (whole spans, higher priority first, what overlaps them is dropped), ``majority`` (characters marked
     by more than half of the line-up), ``intersection`` (characters marked by all) and ``score_weighted`` (characters
-    whose weighted mean score over the line-up is at least 0.5).
+    whose weighted mean score over the line-up is at least 0.5). Under every policy, spans then grow to the borders of
+    the words that they begin or end inside, as ``snapped`` has it.
 
     Raises:
         ConfigError: Unknown policy.
@@ -71,7 +82,7 @@ def resolve(note: Note, opinions: Iterable[SpanSet], *, policy: str = "union", l
     if policy not in POLICIES:
         raise ConfigError(f"unknown overlap policy {policy!r}; choose one of {', '.join(POLICIES)}")
     spans = [span for opinion in opinions for span in opinion.checked(note) if span.source in line_up.sources]
-    return DisjointSpans.of(note, POLICIES[policy](spans, line_up))
+    return DisjointSpans.of(note, snapped(note.text, POLICIES[policy](spans, line_up)))
 
 
 def _union(spans: Sequence[Span], line_up: LineUp) -> list[Span]:

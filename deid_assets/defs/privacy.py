@@ -112,4 +112,4 @@ def _cases(batch: str, corpus: Corpus) -> Iterator[Case]:
 
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
-    return resolve(note, [spans], line_up=LineUp(sorted({span.source for span in spans}) or ["none"]))
+    return resolve(note, [spans], line_up=LineUp.of_equals(spans))

@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.core.errors import ConfigError
+from deid_assets.core.phi import SEVERITY
 from deid_assets.core.resolve import POLICIES, LineUp, resolve
 
-NOTE = Note("n1", "x" * 40)
+NOTE = Note("n1", "." * 40)  # no words, so spans stay where they are
 LINE_UP = LineUp(("a", "b", "c"))
 
 
@@ -120,3 +121,21 @@ def test_a_category_that_may_stay_in_the_text_names_what_it_has_alone():
     yielding = LineUp(("a",), yielding=frozenset({Phi.COUNTRY}))
 
     assert ranges(resolve(NOTE, opinions(span(0, 6, label=Phi.COUNTRY)), line_up=yielding)) == [(0, 6, "COUNTRY")]
+
+
+def test_a_tie_between_categories_goes_to_the_severer_not_to_the_alphabet():
+    tied = opinions(span(0, 6, label=Phi.COUNTRY), span(0, 6, label=Phi.NAME))
+
+    for policy in POLICIES:
+        assert ranges(resolve(NOTE, tied, policy=policy, line_up=LineUp(("a",)))) == [(0, 6, "NAME")]
+
+
+def test_among_equals_the_surer_detector_names_the_range_whatever_it_is_called():
+    found = opinions(span(0, 6, "a", Phi.DATE, 0.6), span(0, 6, "b", Phi.ID, 0.9))
+
+    assert ranges(resolve(NOTE, found, line_up=LineUp.of_equals(found[0]))) == [(0, 6, "ID")]
+
+
+def test_every_category_has_its_own_severity():
+    assert sorted(SEVERITY.values()) == list(range(len(Phi)))
+    assert SEVERITY.keys() == set(Phi)

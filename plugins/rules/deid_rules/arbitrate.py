@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from deid_assets.core.phi import SEVERITY
 from deid_rules.candidate import Candidate
 
 MIN_REMAINDER = 2
@@ -12,7 +13,7 @@ MIN_REMAINDER = 2
 def arbitrate(candidates: Iterable[Candidate], text: str) -> list[Candidate]:
     """Return candidates of which no two overlap, sorted.
 
-    The higher score wins, then the longer, then the earlier. A loser that sticks out keeps the words that
+    The higher score wins, then the longer, the earlier, the severer category. A loser that sticks out keeps the words that
     stick out, if there is a capital or a digit among them.
     """
     chosen: list[Candidate] = []
@@ -39,7 +40,7 @@ def _settle(group: list[Candidate], text: str) -> list[Candidate]:
     origin = group[0].start
     taken = bytearray(max(candidate.end for candidate in group) - origin)
     kept: list[Candidate] = []
-    for candidate in sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, c.label, c.rule)):
+    for candidate in sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, SEVERITY[c.label], c.rule)):
         for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
             whole = end - start == candidate.end - candidate.start
             first, last = (start + origin, end + origin) if whole else _trimmed(text, start + origin, end + origin)
