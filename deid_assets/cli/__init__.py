@@ -12,6 +12,7 @@ from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, correction
 from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
+from deid_assets.cli.migration import migrate
 from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
@@ -39,6 +40,7 @@ __all__ = [
     "labels",
     "list_recipes",
     "map_spans",
+    "migrate",
     "policies",
     "privacy_app",
     "profiles",

@@ -11,12 +11,14 @@ import typer
 from deid_assets.cli.app import PARTIAL, app, guarded, say
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.outputs import check_out
+from deid_assets.cli.redaction import key_of_edits
 from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError
 from deid_assets.edits.annotations import Carrier, Tally
 from deid_assets.edits.carry import Meeting
 from deid_assets.edits.files import EditsFile, check_suffix, read_lines
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.store.sealing import DigestSeal
 
 
 @app.command("map-spans")
@@ -47,7 +49,9 @@ def map_spans(
     check_out(out, inputs=[edits, spans], is_folder=False)
     if "text" in (keep or []):
         raise InputError("--keep text would carry original text over to the redacted notes; name another field")
-    carrier = Carrier(EditsFile(edits).take, to_original, drop_overlapping, frozenset(keep or ()))
+    carrier = Carrier(
+        EditsFile(edits).take, DigestSeal(key_of_edits()), to_original, drop_overlapping, frozenset(keep or ())
+    )
     tally, unknown = Tally(), list[str]()
     with atomic_file(out) as file:
         for record in carrier.over(read_lines(spans), tally, unknown=unknown.append):

@@ -13,7 +13,7 @@ import deid_assets
 from deid_assets import plugins
 from deid_assets.cli.app import say
 from deid_assets.cli.line_up import Named
-from deid_assets.cli.redaction import Redaction
+from deid_assets.cli.redaction import Redaction, key_of_edits
 from deid_assets.cli.vault import open_vault
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import PolicyError
@@ -127,8 +127,9 @@ def recording(
     with ExitStack() as stack:
         kept_edits = kept_in = None
         if edits is not None:
+            key = key_of_edits()
             file = stack.enter_context(writing_edits(edits))
-            kept_edits = EditsKept(file, redaction.key, _made_by(redaction, named))
+            kept_edits = EditsKept(file, key, _made_by(redaction, named))
         if vault is not None:
             opened, _ = stack.enter_context(open_vault(vault.url, vault.key_file, require_patient=not vault.by_note))
             kept_in = VaultKept(opened)

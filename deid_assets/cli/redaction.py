@@ -239,3 +239,18 @@ def secret_of_environment() -> bytes | None:
         return bytes.fromhex(value) if value else None
     except ValueError:
         raise ConfigError("DEID_KEY is not hexadecimal; set it to the output of `openssl rand -hex 32`") from None
+
+
+def key_of_edits() -> Key:
+    """Return the key that the digests in edit maps are sealed with.
+
+    Raises:
+        ConfigError: ``DEID_KEY`` is not set: digests of originals that need no key could be guessed at.
+    """
+    secret = secret_of_environment()
+    if secret is None:
+        raise ConfigError(
+            "edit maps hold digests of the originals, sealed with a key; set DEID_KEY to the output of "
+            "`openssl rand -hex 32`, and keep it to read them again"
+        )
+    return Key(secret)

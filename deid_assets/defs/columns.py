@@ -12,7 +12,7 @@ MEANINGS: Mapping[str, str] = {
     "lang": "ISO 639-1 code",
     "text": "Text of the note",
     "meta": "Fields of the source, as JSON",
-    "digest": "SHA-256 of the text's UTF-8",
+    "digest": "SHA-256 of the text's UTF-8, sealed with the key outside the restricted zone",
     "start": "First code point of the span, from 0",
     "end": "One past its last code point",
     "label": "PHI category",

@@ -10,6 +10,7 @@ from deid_assets.config import Settings
 from deid_assets.defs import splitting
 from deid_assets.defs.partitions import batch_id
 from deid_assets.store.atomic import make_folder
+from deid_assets.store.generation import check_store
 from deid_assets.store.zones import Zone
 
 SETTLE_S = 5.0
@@ -42,6 +43,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     One that may be too large for a batch waits for ``split_arrivals``, which reads it. The same content gives the same id, so a file that is dropped twice makes one batch. An arrival that an earlier
     call had staged when it died is taken in first.
     """
+    check_store(settings.store)
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
         files = list(_files(arrival))

@@ -19,7 +19,7 @@ def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
 
     with corpus.database.session() as session:
         records.save_batch(session, batch, corpus=CORPUS)
-        records.save_notes(session, batch, notes)
+        records.save_notes(session, batch, notes, key=corpus.key)
         session.commit()
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.core.errors import InputError, OffsetError
+from deid_assets.core.errors import InputError, OffsetError, ProvenanceError
 from deid_assets.edits.carry import Meeting, carry, stretches
 from deid_assets.edits.maps import EditMap, digest_of
+from deid_assets.store.sealing import DigestSeal
 
 KEPT = ("label", "native_label", "score", "source", "code", "system")
 """Fields of a span that are carried over besides its offsets; none of them holds text of the note."""
@@ -56,12 +57,14 @@ class Carrier:
 
     Args:
         take: Gives the edit map of a note, once; ``None`` where there is none.
+        seal: Of the key that the edit maps were written with.
         to_original: From the redacted text to the original.
         drop_overlapping: Leave a span out that meets a replacement; else it holds all of it.
         keep: Fields of a span that go along besides the usual ones.
     """
 
     take: Callable[[str], EditMap | None]
+    seal: DigestSeal
     to_original: bool = False
     drop_overlapping: bool = False
     keep: frozenset[str] = frozenset()
@@ -93,12 +96,12 @@ class Carrier:
                 continue
             self._check_digest(record, edits, where)
             tally.notes += 1
-            digest = edits.digest if self.to_original else edits.new_digest
+            digest = self._original(edits, where) if self.to_original else edits.new_digest
             yield {"id": note_id, "digest": digest, "spans": self._spans(spans, edits, tally, where)}
 
     def _check_digest(self, record: Mapping[str, Any], edits: EditMap, where: str) -> None:
         """Refuse spans of another text; a file that gives neither a digest nor the text is taken on trust."""
-        wanted = edits.new_digest if self.to_original else edits.digest
+        wanted = edits.new_digest if self.to_original else self._original(edits, where)
         text = record.get("text")
         given = digest_of(text) if isinstance(text, str) else record.get("digest")
         if given is not None and given != wanted:
@@ -107,6 +110,15 @@ class Carrier:
                 f"{where}: note {edits.note_id!r}: the spans are not of the {which} text that the edits are of; "
                 "use the edits that were written with it"
             )
+
+    def _original(self, edits: EditMap, where: str) -> str:
+        """Return the digest of the original text."""
+        try:
+            return self.seal.open(edits.digest)
+        except ProvenanceError:
+            raise InputError(
+                f"{where}: note {edits.note_id!r}: the edits were written with another key; set DEID_KEY to that one"
+            ) from None
 
     def _spans(self, spans: list[Any], edits: EditMap, tally: Tally, where: str) -> list[dict[str, Any]]:
         ways = stretches(edits, to_original=self.to_original)

@@ -18,6 +18,7 @@ from deid_assets.formats.atomic import atomic_file
 _SUFFIXES = (".jsonl", ".ndjson")
 _NUMBERS = ("start", "end", "new_start", "new_end")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_SEALED = re.compile(r"[0-9a-f]{96}")
 
 
 def to_record(edits: EditMap) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def from_record(record: Mapping[str, Any], *, where: str) -> EditMap:
         )
         edits = tuple(_replaced(edit) for edit in record["edits"])
         sizes = (_whole(record["chars"]), _whole(record["new_chars"]))
-        digests = (_digest(record["digest"]), _digest(record["new_digest"]))
+        digests = (_digest(record["digest"], _SEALED), _digest(record["new_digest"], _DIGEST))
         return EditMap(_word(record["id"]), *digests, *sizes, edits, made_by)
     except OffsetError as error:
         raise InputError(f"{where}: {error}") from None
@@ -159,8 +160,8 @@ def _word(value: object) -> str:
     return value
 
 
-def _digest(value: object) -> str:
-    if not _DIGEST.fullmatch(_word(value)):
+def _digest(value: object, form: re.Pattern[str]) -> str:
+    if not form.fullmatch(_word(value)):
         raise ValueError
     return _word(value)
 

@@ -13,6 +13,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import Span
+from deid_assets.store.sealing import DigestSeal
 
 MARK_CHARS = 16
 """Hexadecimal digits of a mark: two of a million replacements agree with a chance of 3 in 100 million."""
@@ -74,7 +75,7 @@ class EditMap:
 
     Args:
         note_id: The note.
-        digest: SHA-256 of the original text.
+        digest: SHA-256 of the original text, sealed; see ``DigestSeal``.
         new_digest: SHA-256 of the redacted text.
         chars: Code points of the original.
         new_chars: Code points of the redacted text.
@@ -135,7 +136,8 @@ def edit_map(note: Note, redacted: Redacted, spans: Iterable[Span], *, key: Key,
         for edit in redacted.edits
     )
     new_digest = digest_of(redacted.text)
-    return EditMap(note.note_id, note.digest, new_digest, len(note.text), len(redacted.text), edits, made_by)
+    digest = DigestSeal(key).seal(note.digest)
+    return EditMap(note.note_id, digest, new_digest, len(note.text), len(redacted.text), edits, made_by)
 
 
 def mark(replacement: str, key: Key) -> str:

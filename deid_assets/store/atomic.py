@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from deid_assets.store.generation import mark_store
 from deid_assets.store.receipts import Output
 from deid_assets.store.zones import Zone
 
@@ -27,7 +28,7 @@ def file_name(table: str, sha256: str) -> str:
 
 def make_folder(root: Path, folder: Path, zone: Zone) -> None:
     """Create ``folder`` and its parents below ``root``; those of the restricted zone for the owner alone."""
-    root.mkdir(parents=True, exist_ok=True)
+    mark_store(root)
     mode = 0o700 if zone is Zone.RESTRICTED else 0o777
     path = root
     for segment in folder.relative_to(root).parts:

@@ -8,7 +8,7 @@
     root/published/released_corpus/b-0001/…
 
 Data files carry their content's digest in their name and the receipt is replaced last, so a crash leaves the
-old state or the new one. Whoever can write to the folder can put an older signed state back; a downstream
+old state or the new one. Digests of notes are sealed in the internal zone. Whoever can write to the folder can put an older signed state back; a downstream
 receipt names its inputs by digest and shows that.
 """
 
@@ -23,8 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.keys import Key
 from deid_assets.store.atomic import file_name, locked, make_folder, write_bytes, write_table
+from deid_assets.store.generation import check_store
 from deid_assets.store.receipts import ALL, Receipt, ReceiptDraft, Signer, checked_batch, inputs_of
+from deid_assets.store.sealing import DigestSeal
 from deid_assets.store.zones import Zone, check_table, zone_of
 
 __all__ = ["ALL", "CorpusFiles", "Receipt", "ReceiptDraft", "Zone", "inputs_of", "zone_of"]
@@ -41,12 +44,14 @@ class CorpusFiles:
         key: Secret for the receipts' signatures, at least 16 bytes.
 
     Raises:
-        ConfigError: The key is too short.
+        ConfigError: The key is too short, or another version wrote what is there.
     """
 
     def __init__(self, root: Path, *, key: bytes) -> None:
         self.root = Path(root)
+        check_store(self.root)
         self._signer = Signer(key)
+        self._seal = DigestSeal(Key(key))
 
     def write(self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: ReceiptDraft) -> Receipt:
         """Store the tables of one partition in place of what was there, and return the signed receipt.
@@ -58,6 +63,8 @@ class CorpusFiles:
         zone = zone_of(asset)
         for name, table in tables.items():
             check_table(asset, name, table)
+        if zone is Zone.INTERNAL:
+            tables = {name: self._seal.seal_table(table) for name, table in tables.items()}
         make_folder(self.root, folder, zone)
         with locked(folder):
             outputs = {name: write_table(folder, name, table, zone) for name, table in tables.items()}
@@ -78,7 +85,8 @@ class CorpusFiles:
         receipt = self.receipt(asset, batch)
         for _ in range(_READ_ATTEMPTS):
             try:
-                return pq.read_table(pa.BufferReader(self._verified(receipt, table)))
+                found = pq.read_table(pa.BufferReader(self._verified(receipt, table)))
+                return self._seal.open_table(found) if zone_of(asset) is Zone.INTERNAL else found
             except FileNotFoundError:
                 # A writer may have replaced the file between our two reads; then the receipt is new too.
                 receipt = self.receipt(asset, batch)

@@ -24,6 +24,7 @@ from typing import Any
 
 from deid_assets.core.errors import DeidError, InputError, ProvenanceError
 from deid_assets.store.atomic import TEMPORARY, locked, sync_folder, write_bytes
+from deid_assets.store.generation import mark_store
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import ReleaseSigner
@@ -145,7 +146,8 @@ class ReleaseFolders:
         return {**wanted, **dict.fromkeys(_VARYING)} == {**found, **dict.fromkeys(_VARYING)}
 
     def _keep(self, document: bytes) -> None:
-        """Write both copies, the house's own first."""
+        """Write both copies, the house's own first; it may be the first file of a store that was removed."""
+        mark_store(self._record.parent.parent)
         for path in self._copies():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path.parent, path.name, document, Zone.PUBLISHED)

@@ -6,7 +6,6 @@ proves which raw notes, code and verdicts a released file rests on. It holds cou
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import math
@@ -22,7 +21,8 @@ ALL = "all"
 """The batch of an asset that has no partitions."""
 
 MIN_KEY_BYTES = 16
-_CONTEXT = b"deid-assets receipt v1"
+_CONTEXT = b"deid-assets receipt v2"
+_DIGEST_CONTEXT = b"deid-assets receipt digest v2"
 _BATCH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
@@ -72,7 +72,8 @@ class Receipt:
         verdicts: Check name to verdict.
         counts: Numbers, versions and digests.
         created_at: UTC, ISO 8601.
-        digest: SHA-256 over all of the above but ``created_at``: the same work gives the same digest.
+        digest: HMAC-SHA-256 over all of the above but ``created_at``: the same work gives the same digest. It stands
+            in releases, so it is keyed: what goes into it, down to the notes, could be guessed.
         signature: HMAC-SHA-256 over all of the above.
     """
 
@@ -151,6 +152,7 @@ class Signer:
         if len(key) < MIN_KEY_BYTES:
             raise ConfigError(f"the signing key has {len(key)} bytes; give at least {MIN_KEY_BYTES} random bytes")
         self._key = hmac.digest(key, _CONTEXT, "sha256")
+        self._digest_key = hmac.digest(key, _DIGEST_CONTEXT, "sha256")
 
     def __repr__(self) -> str:
         return "Signer(key hidden)"
@@ -170,7 +172,7 @@ class Signer:
             "verdicts": {name: _verdict(name, row) for name, row in draft.verdicts.items()},
             "counts": {name: _count(name, value) for name, value in draft.counts.items()},
         }
-        digest = hashlib.sha256(_canonical(content)).hexdigest()
+        digest = hmac.digest(self._digest_key, _canonical(content), "sha256").hex()
         signed = {**content, "created_at": datetime.now(UTC).isoformat(timespec="milliseconds"), "digest": digest}
         return Receipt(**signed, signature=self._signature(signed))
 

@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 
 from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.core.errors import InputError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.store.tables import (
@@ -36,6 +37,7 @@ from deid_assets.store.tables import (
 
 __all__ = [
     "erase_batch",
+    "keyed_digest",
     "load_decisions",
     "load_evaluation",
     "load_notes",
@@ -59,16 +61,21 @@ def save_batch(session: Session, batch: str, *, corpus: str) -> None:
     _insert_new(session, BatchRow(batch=batch, corpus=corpus))
 
 
-def save_notes(session: Session, batch: str, notes: Iterable[Note]) -> None:
-    """Replace the notes of a batch; their texts are not stored.
+def save_notes(session: Session, batch: str, notes: Iterable[Note], *, key: Key) -> None:
+    """Replace the notes of a batch; their texts are not stored, and their digests only keyed.
 
     Raises:
         InputError: The batch is not known, or a note id occurs twice.
     """
     session.execute(delete(NoteRow).where(col(NoteRow.batch) == batch))
     columns = ("batch", "note_id", "digest", "language", "n_chars")
-    rows = ((batch, note.note_id, note.digest, note.lang, len(note.text)) for note in notes)
+    rows = ((batch, note.note_id, keyed_digest(note, key), note.lang, len(note.text)) for note in notes)
     _insert_many(session, NoteRow, columns, rows)
+
+
+def keyed_digest(note: Note, key: Key) -> str:
+    """Return what the catalogue keeps of a note's digest, which tells nothing to who has not the key."""
+    return key.derive("catalogue", note.digest).hex()
 
 
 def load_notes(session: Session, batch: str) -> Sequence[NoteRow]:

@@ -88,7 +88,7 @@ class BatchRow(Row, table=True):
 
 
 class NoteRow(Row, table=True):
-    """A note without its text."""
+    """A note without its text; ``digest`` is keyed."""
 
     __tablename__ = f"{PREFIX}notes"
 
@@ -174,7 +174,7 @@ class NoteScoreRow(Row, table=True):
 
 
 class DecisionRow(Row, table=True):
-    """A reviewer's decision on a range of a note."""
+    """A reviewer's decision on a range of a note; ``digest`` is keyed."""
 
     __tablename__ = f"{PREFIX}decisions"
 

@@ -6,7 +6,8 @@ import pytest
 
 
 @pytest.fixture
-def redacted(deid, notes):
+def redacted(deid, notes, monkeypatch):
+    monkeypatch.setenv("DEID_KEY", "5a" * 32)
     ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl", "--edits", "e.jsonl")
     assert ran.code == 0
 

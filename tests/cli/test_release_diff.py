@@ -4,8 +4,9 @@ import pytest
 
 
 @pytest.fixture
-def two(deid, notes):
+def two(deid, notes, monkeypatch):
     """Edit maps of two redactions: with names alone, and with names and dates."""
+    monkeypatch.setenv("DEID_KEY", "5a" * 32)
     for name, detectors in (("old", ("xnames",)), ("new", ("xnames", "xdates"))):
         line_up = [part for detector in detectors for part in ("--detector", detector)]
         deid(

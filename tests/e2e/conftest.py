@@ -132,6 +132,12 @@ def contents(path: Path) -> bytes:
 
 
 @pytest.fixture(scope="session")
+def contents_of():
+    """A file's bytes; of a Parquet file also its cells."""
+    return contents
+
+
+@pytest.fixture(scope="session")
 def search():
     """Return where any of the secrets is written: in files under the roots, and in named texts."""
 

@@ -12,7 +12,7 @@ BY = MadeBy("deid-assets 1", "tag", "a" * 64, ("SEX",), "key", {"rules": "1"})
 
 def made(note_id, bounds=(), label=Phi.NAME):
     edits = tuple(Replaced(s, e, s, e, label, "rules", "m") for s, e in zip(bounds[::2], bounds[1::2], strict=False))
-    return EditMap(note_id, "d" * 64, "e" * 64, 100, 100, edits, BY)
+    return EditMap(note_id, "d" * 96, "e" * 64, 100, 100, edits, BY)
 
 
 @given(

@@ -11,12 +11,14 @@ from sqlmodel import Session
 
 from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.core.errors import InputError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.store.database import Database
 from deid_assets.store.records import (
     erase_batch,
+    keyed_digest,
     load_decisions,
     load_evaluation,
     load_notes,
@@ -39,6 +41,7 @@ SPANS = [
     SpanSet.of(NOTES[0], [Span(0, 8, Phi.NAME, 0.1 + 0.2, "rules"), Span(0, 3, Phi.DATE, source="rules")]),
     SpanSet.of(NOTES[1], []),
 ]
+KEY = Key(b"0123456789abcdef")
 T0 = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -56,12 +59,12 @@ def count(session: Session, kind: type) -> int:
 
 def test_notes_come_back_without_their_text(session: Session) -> None:
     for _ in range(2):
-        save_notes(session, "b-1", NOTES)
+        save_notes(session, "b-1", NOTES, key=KEY)
 
     rows = load_notes(session, "b-1")
 
     assert [(row.note_id, row.digest, row.language, row.n_chars) for row in rows] == [
-        (note.note_id, note.digest, note.lang, len(note.text)) for note in NOTES
+        (note.note_id, keyed_digest(note, KEY), note.lang, len(note.text)) for note in NOTES
     ]
     assert "XCANARYX" not in str(rows)
     assert load_notes(session, "b-2") == []
@@ -109,11 +112,11 @@ def test_spans_of_an_unknown_batch_or_detector_are_refused(database: Database) -
 def test_a_refused_row_is_not_shown_and_what_was_there_stays(database: Database) -> None:
     with database.session() as session:
         save_batch(session, "b-1", corpus="c")
-        save_notes(session, "b-1", NOTES)
+        save_notes(session, "b-1", NOTES, key=KEY)
         session.commit()
 
     with database.session() as session, pytest.raises(InputError) as caught:
-        save_notes(session, "b-1", [Note("YCANARYY", "x"), Note("YCANARYY", "y")])
+        save_notes(session, "b-1", [Note("YCANARYY", "x"), Note("YCANARYY", "y")], key=KEY)
 
     assert "CANARY" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -219,7 +222,7 @@ def test_releases_come_back_latest_first(session: Session) -> None:
 def test_erasing_a_batch_deletes_its_notes_spans_and_decisions_and_no_others(session: Session) -> None:
     version = save_detector_version(session, "rules", "1")
     for batch in ("b-1", "b-2"):
-        save_notes(session, batch, NOTES)
+        save_notes(session, batch, NOTES, key=KEY)
         save_spans(session, batch, version, SPANS)
         save_decision(
             session,

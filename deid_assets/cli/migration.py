@@ -1,0 +1,57 @@
+"""``deid migrate``: a home that an earlier version wrote, made ready for this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError
+from deid_assets.store.generation import is_of_another_generation
+
+ASIDE = "before-migration"
+_MADE = ("released", "reports", "dagster", "models", "deid.sqlite", "deid.sqlite-wal", "deid.sqlite-shm", "store")
+"""Moved in this order: the store last, since it says that there is something to migrate."""
+
+
+@app.command()
+@guarded
+def migrate() -> int:
+    """Move what arrived back to the landing folder, and what an earlier version made of it aside.
+
+    The next ``make run`` makes everything again, under ids that tell nothing of the notes.
+    """
+    settings = Settings.load()
+    if not is_of_another_generation(settings.store):
+        say(f"{settings.home}: nothing to migrate")
+        return 0
+    aside = settings.home / ASIDE
+    aside.mkdir(mode=0o700, exist_ok=True)
+    moved = _bring_back(settings)
+    for name in _MADE:
+        if (settings.home / name).exists():
+            _check_free(aside / name)
+            (settings.home / name).rename(aside / name)
+    say(
+        f"{moved} arrivals are back in {settings.landing}; what was made before lies in {aside}: remove it when the new "
+        "releases stand, and take back releases that were handed out, since their ids confirm their originals"
+    )
+    return 0
+
+
+def _bring_back(settings: Settings) -> int:
+    """Move each arrival to the landing folder, under another name where its own is taken, and return how many."""
+    arrived = sorted((settings.store / "restricted" / "landing").glob("*/*"))
+    settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in arrived:
+        target = settings.landing / path.name
+        if target.exists():
+            target = settings.landing / f"{path.stem}-{path.parent.name}{path.suffix}"
+        _check_free(target)
+        path.rename(target)
+    return len(arrived)
+
+
+def _check_free(target: Path) -> None:
+    if target.exists():
+        raise InputError(f"{target} is there already; move it away and run `deid migrate` again")
