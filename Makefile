@@ -25,13 +25,16 @@ PLUGINS := -e plugins/rules -e plugins/presidio -e plugins/crf
 TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
 MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
 
-.PHONY: help run ui test test-all lint types imports bench install install-dev install-all clean
+.PHONY: help run backfill ui test test-all lint types imports bench install install-dev install-all clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: install  ## main job on the sample or on your landing folder; only what is not up to date
 	@$(BIN)/python -m deid_assets.quickstart $(ARGS)
+
+backfill: install  ## make assets of every batch in one process; ARGS="spans/crf" for some
+	@$(BIN)/python -m deid_assets.backfill $(ARGS)
 
 ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled
 	@$(BIN)/python -m deid_assets.defs.instance "$(DAGSTER_HOME)"

@@ -182,7 +182,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
     _complete(draft, receipt, corpus, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.
-    made = dg.MaterializeResult(
+    made: dg.MaterializeResult[Any] = dg.MaterializeResult(
         data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
     )
     return _Made([made])

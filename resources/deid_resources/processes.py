@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.util import Finalize
 from typing import TypeVar
 
@@ -89,6 +90,11 @@ def request_stop() -> None:
     _kill()
 
 
+def is_stopping() -> bool:
+    """Whether a stop was requested."""
+    return _stop.is_set()
+
+
 def check_stop() -> None:
     """Go on unless a stop was requested.
 
@@ -136,6 +142,8 @@ def _interrupts_blocked() -> Iterator[None]:
     """Let processes that are started meanwhile never see the Ctrl-C of a terminal: who started them ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        resource_tracker.ensure_running()  # as it starts, it lets interrupts through again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

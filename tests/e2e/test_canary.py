@@ -1,5 +1,6 @@
 """Canaries planted in a corpus are found nowhere but where text may be."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import dagster as dg
 import pytest
 
+from deid_assets.cli import app
 from deid_assets.core.redact import Policy
 from deid_assets.defs.instance import write_instance
 from deid_assets.defs.vaulting import redacted_notes
@@ -168,6 +170,23 @@ def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_
         "DagsterExecutionInterruptedError", "WorkerDied",
     ]  # fmt: skip
     assert result.success
+
+
+def test_the_command_line_names_only_classes_of_what_a_detector_raises(
+    tmp_path, leaky_site, note_records, search, capfd
+):
+    notes, out = tmp_path / "notes.jsonl", tmp_path / "spans.jsonl"
+    # Of the others two interrupt, and so end the command, and one aborts this process.
+    notes.write_text("".join(json.dumps(record) + "\n" for record in list(canaries(note_records()))[1:6]))
+    options = ("leaky.mode=each", "leaky.on=record 400000")
+    arguments = [str(notes), "--detector", "leaky", *(word for option in options for word in ("--option", option))]
+
+    with pytest.raises(SystemExit) as ended:
+        app(["detect", *arguments, "--out", str(out)])
+
+    shown = "\n".join(capfd.readouterr())
+    assert ended.value.code == 1
+    assert search(SECRETS, [tmp_path / "spans.jsonl"] if out.exists() else [], shown=shown) == set()
 
 
 @pytest.mark.slow

@@ -159,6 +159,18 @@ def test_an_error_that_asks_to_exit_ends_no_worker():
         run_parts(sys.exit, ["text of a note"], workers=1)
 
 
+def test_the_first_worker_of_a_process_sees_no_interrupt_either():
+    program = (
+        "import signal; from functools import partial; from deid_resources.processes import run_parts\n"
+        "blocked = run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]\n"
+        "print(signal.SIGINT in blocked, signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+
+    assert done.stdout == "True set()\n"
+
+
 def test_a_worker_writes_nothing_and_sees_no_interrupt(capfd):
     assert run_parts(resource.getrlimit, [resource.RLIMIT_CORE], workers=1)[0][0] == 0
     assert signal.SIGINT in run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]

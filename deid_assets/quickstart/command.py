@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import dagster as dg
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
@@ -25,27 +22,26 @@ from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
-from deid_assets.defs.staleness import stale_assets
+from deid_assets.interrupts import INTERRUPTED
 from deid_assets.overview import show_overview
-from deid_assets.store.files import ALL
+from deid_assets.runs import Graph, Pass, own_console
 from deid_assets.synthesis import write_sample
 from deid_resources.corpus import Corpus
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make what is not up to date and print what there is.
 
     Returns:
-        0 if all is made, 1 if a batch or asset was stopped, 2 for a wrong setting or argument.
+        0 if all is made, 1 if a batch or asset was stopped, 2 for a wrong setting or argument, 130 if Ctrl-C stopped it.
     """
     parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart", description=__doc__)
     parser.add_argument("--notes", type=Path, help="a file or folder of notes to copy into the landing folder first")
     options = parser.parse_args(arguments)
-    console = _console()
+    console = own_console()
     harden_process()
     try:
         settings = Settings.load()
@@ -54,14 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DeidError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
         return 2
-
-
-def _console() -> Console:
-    """Return a console on a stream of its own, so that it is heard while detectors are silenced."""
-    try:
-        return Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
-    except (OSError, ValueError):  # standard output is not a file, or closed
-        return Console()
 
 
 def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:
@@ -89,58 +77,13 @@ def _run(corpus: Corpus, console: Console) -> int:
     with dg.DagsterInstance.from_config(str(home)) as instance:
         known = known_batches(corpus.settings)
         instance.add_dynamic_partitions(batches.name or "", known)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
-            passes = [(TRAINING_JOB, ALL), *((MAIN_JOB, batch) for batch in known), (NIGHTLY_JOB, ALL)]
-            faults = [
-                fault
-                for n, (job, batch) in enumerate(passes, start=1)
-                for fault in _make(
-                    defs, corpus, (job, batch), instance=instance, progress=progress, place=f"{n}/{len(passes)}"
-                )
-            ]
+        passes = [Pass(TRAINING_JOB), *(Pass(MAIN_JOB, batch) for batch in known), Pass(NIGHTLY_JOB)]
+        outcome = Graph(defs, corpus, instance).make(passes, console)
+    if outcome.stopped:
+        outcome.show_left(console, "the same command")
+        return INTERRUPTED
     assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
     show_overview(corpus, assets, console, seconds=time.perf_counter() - started)
-    for fault in faults:
+    for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
-    return 1 if faults else 0
-
-
-def _make(
-    defs: dg.Definitions,
-    corpus: Corpus,
-    made: tuple[str, str],
-    *,
-    instance: dg.DagsterInstance,
-    progress: Progress,
-    place: str,
-) -> list[str]:
-    """Make what is stale of one job and batch in one run and return what stopped it."""
-    name, batch = made
-    shown = {TRAINING_JOB: "taggers", NIGHTLY_JOB: "scores"}.get(name, batch)
-    job = defs.resolve_job_def(name)
-    stale = [key for key in stale_assets(defs, corpus, batch, instance) if key in job.asset_layer.executable_asset_keys]
-    if not stale:
-        progress.console.print(f"[dim]{place}  {shown}: up to date[/]", highlight=False)
-        return []
-    task = progress.add_task(f"{place}  {shown}: making {len(stale)} assets", total=None)
-    result = job.execute_in_process(
-        partition_key=None if batch == ALL else batch,
-        asset_selection=stale,
-        instance=instance,
-        run_config=_QUIET,
-        raise_on_error=False,
-    )
-    progress.remove_task(task)
-    count = len(result.get_asset_materialization_events())
-    progress.console.print(f"{place}  {shown}: made {count} of {len(stale)} assets", highlight=False)
-    return [_reason(event) for event in result.all_events if event.is_step_failure]
-
-
-def _reason(event: dg.DagsterEvent) -> str:
-    failure = event.step_failure_data.user_failure_data
-    return (failure.description if failure else None) or f"{event.step_key}: stopped; see the run in the Dagster UI"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return 1 if outcome.faults else 0

@@ -1,0 +1,9 @@
+"""``python -m deid_assets.backfill``; a worker process imports nothing of this, as it would of another main module."""
+
+from deid_assets.interrupts import watch_interrupts
+
+watch_interrupts()
+
+from deid_assets.backfill.command import main  # noqa: E402 - starts threads
+
+raise SystemExit(main())

@@ -1,0 +1,88 @@
+"""Assets of every batch, made in one process: what a backfill in Dagster's UI does with a process for each.
+
+Each batch is a run of its own on the instance that the UI shows, with its checks recorded for that batch. What is up
+to date is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+from rich.console import Console
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import DeidError, InputError
+from deid_assets.defs.build import definitions_of
+from deid_assets.defs.instance import harden_process, write_instance
+from deid_assets.defs.jobs import MAIN_JOB
+from deid_assets.defs.landing import known_batches
+from deid_assets.defs.partitions import batches
+from deid_assets.interrupts import INTERRUPTED
+from deid_assets.runs import Graph, Pass, Wanted, own_console
+from deid_resources.corpus import Corpus
+
+TAG = "deid/backfill"
+"""Of each run: the time at which its backfill began."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make what is wanted and print how long a batch took.
+
+    Returns:
+        0 if all is made, 1 if a batch was stopped, 2 for a wrong setting or argument, 130 if Ctrl-C stopped it.
+    """
+    parser = argparse.ArgumentParser(prog="python -m deid_assets.backfill", description=__doc__)
+    parser.add_argument(
+        "asset", nargs="*", help="such as spans/crf or redacted_notes/tag; all partitioned ones if none"
+    )
+    parser.add_argument("--batch", action="append", help="one of the batches; may be given again; all if not given")
+    parser.add_argument("--again", action="store_true", help="also make what is up to date")
+    options = parser.parse_args(arguments)
+    console = own_console()
+    harden_process()
+    try:
+        return _run(Corpus(Settings.load()), options, console)
+    except DeidError as error:
+        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+        return 2
+
+
+def _run(corpus: Corpus, options: argparse.Namespace, console: Console) -> int:
+    defs = definitions_of(corpus.snapshot)
+    known = known_batches(corpus.settings)
+    chosen = _chosen(options.batch or known, known, "batch")
+    made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
+    assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
+    wanted = Wanted(
+        only={dg.AssetKey(asset.split("/")) for asset in assets} or None,
+        again=options.again,
+        tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},
+    )
+    with dg.DagsterInstance.from_config(str(write_instance(corpus.settings.dagster_home))) as instance:
+        instance.add_dynamic_partitions(batches.name or "", known)
+        started = time.perf_counter()
+        outcome = Graph(defs, corpus, instance).make([Pass(MAIN_JOB, batch) for batch in chosen], console, wanted)
+    seconds = time.perf_counter() - started
+    each = f", {seconds / outcome.runs:.2f} s each" if outcome.runs else ""
+    console.print(f"{outcome.made:,} assets in {outcome.runs:,} runs, {seconds:.1f} s{each}", highlight=False)
+    for fault in outcome.faults:
+        console.print(fault, style="red", markup=False, highlight=False)
+    if outcome.stopped:
+        outcome.show_left(console, "the same command")
+        return INTERRUPTED
+    return 1 if outcome.faults else 0
+
+
+def _chosen(named: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
+    """Return the names.
+
+    Raises:
+        InputError: One is not known.
+    """
+    if unknown := [name for name in named if name not in known]:
+        raise InputError(f"{kind} {unknown[0]!r}: no such {kind}; there are {', '.join(known) or 'none'}")
+    return list(named)
