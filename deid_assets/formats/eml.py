@@ -7,7 +7,6 @@ alternatives, plain text is read, else HTML; texts one after the other are joine
 from __future__ import annotations
 
 import base64
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from email.message import Message
@@ -20,6 +19,7 @@ from deid_assets.formats.atomic import atomic_folder, write_member
 from deid_assets.formats.eml_parts import Mail, charset_of, content_of, mail_of, message_in, parsed
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
+from deid_assets.formats.temporary import private_folder
 
 _MAX_ATTACHED_BYTES = 1 << 27
 """Of a whole message with what is attached; mail servers take 10 to 50 MB."""
@@ -90,8 +90,8 @@ def _read_attachment(
 ) -> Iterator[Draft | Fault]:
     """Yield what another reader finds in an attachment, which lies in a private folder meanwhile."""
     name = note_id.rpartition("/")[2] + suffix
-    with tempfile.TemporaryDirectory(prefix="deid-") as folder:
-        attached = Source(Path(folder, name), Path(folder), f"{source.name}!/", f"{source.note_id}/")
+    with private_folder() as folder:
+        attached = Source(folder / name, folder, f"{source.name}!/", f"{source.note_id}/")
         try:
             if suffix == ".eml":
                 yield from _read(attached, message_in(part), options, depth=depth + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from deid_assets.formats.annotated import Fault
 from deid_assets.formats.archives import suffix_of, unpack
 from deid_assets.formats.options import Archives
 from deid_assets.formats.selection import Selection
+from deid_assets.formats.temporary import private_folder
 from deid_assets.formats.unpacking import Budget
 
 MAX_BYTES_PER_CHAR = 4
@@ -144,9 +144,9 @@ def _opened(
         yield source.fault("too-large", reason)
         return
     refused: list[Fault] = []
-    with tempfile.TemporaryDirectory(prefix="deid-") as folder:
+    with private_folder() as folder:
         place = source.place_of_members(suffix, is_root=is_root)
-        members = Source(Path(folder), Path(folder), f"{source.name}!/", place)
+        members = Source(folder, folder, f"{source.name}!/", place)
 
         def shown(name: str) -> str:
             return source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
@@ -163,7 +163,7 @@ def _opened(
             refuse(name, "other-format", selection.reason)
             return False
 
-        unpack(source.path, Path(folder), wanted=is_wanted, budget=budget, refuse=refuse)
+        unpack(source.path, folder, wanted=is_wanted, budget=budget, refuse=refuse)
         for found in _listed(members, selection):
             yield from [found] if isinstance(found, Fault) else _opened(found, selection, budget, depth=depth + 1)
     yield from refused

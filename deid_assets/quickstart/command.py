@@ -22,9 +22,11 @@ from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
+from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.interrupts import INTERRUPTED
 from deid_assets.overview import show_overview
 from deid_assets.runs import Graph, Pass, own_console
+from deid_assets.store.leftovers import sweep_store
 from deid_assets.synthesis import write_sample
 from deid_resources.corpus import Corpus
 
@@ -70,7 +72,15 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)
 
 
+def _sweep(corpus: Corpus) -> None:
+    """Complete or remove what killed runs left in the store, among the releases and in the temporary folder."""
+    sweep_temporary()
+    sweep_store(corpus.files)
+    corpus.releases.sweep()
+
+
 def _run(corpus: Corpus, console: Console) -> int:
+    _sweep(corpus)
     defs = definitions_of(corpus.snapshot)
     home = write_instance(corpus.settings.dagster_home)
     started = time.perf_counter()
