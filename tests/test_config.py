@@ -78,6 +78,7 @@ def test_processes_that_start_together_share_one_secret(monkeypatch, tmp_path):
 def test_a_damaged_secret_is_refused_and_not_shown(monkeypatch, tmp_path):
     monkeypatch.setenv("DEID_HOME", str(tmp_path))
     (tmp_path / "secret.key").write_text("5a5a not hex")
+    (tmp_path / "secret.key").chmod(0o600)
 
     with pytest.raises(ConfigError, match="restore the file") as caught:
         Settings.load().secret()
@@ -99,3 +100,49 @@ def test_the_digest_covers_what_it_names_only(tmp_path):
 
     assert one.digest("line_up") == two.digest("line_up")
     assert one.digest("resolve") != two.digest("resolve")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("lineup = ['rules']", ["lineup: there is no such setting; did you mean 'line_up'?"]),
+        ("[gates]\nresidul = 0.1", ["gates.residul: there is no such setting; did you mean 'residual'?"]),
+        ("resolve = 'unoin'", ["resolve: there is no 'unoin'; did you mean 'union'?"]),
+        ("profile = 'safe_harbour'", ["profile: there is no 'safe_harbour'; did you mean 'safe_harbor'?"]),
+        ("a = 1\nworkers = 0", ["workers: Input should be greater than or equal to 1", "a: there is no such setting"]),
+    ],
+)
+def test_each_fault_is_a_line_with_the_nearest_right_name(tmp_path, text, lines):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+
+    told = str(caught.value).splitlines()
+    assert len(told) == len(lines)
+    assert all(line.startswith(f"{tmp_path / 'deid.toml'}: {start}") for line, start in zip(told, lines, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("00" * 32, "nothing but zeros"), ("5a" * 8, "it has 8 bytes, at least 16"), ("xyz", "not hexadecimal")],
+)
+def test_a_weak_secret_is_refused_from_either_source_and_not_shown(monkeypatch, tmp_path, key, message):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path))
+    (tmp_path / "secret.key").write_text(key)
+    (tmp_path / "secret.key").chmod(0o600)
+    with pytest.raises(ConfigError, match=f"secret.key: {message}") as of_home:
+        Settings.load().secret()
+    monkeypatch.setenv("DEID_KEY", key)
+    with pytest.raises(ConfigError, match=f"DEID_KEY: {message}") as of_environment:
+        Settings.load().secret()
+
+    assert key not in str(of_home.value)
+    assert key not in str(of_environment.value)
+
+
+def test_a_secret_that_others_may_read_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path))
+    Settings.load().secret()
+    (tmp_path / "secret.key").chmod(0o644)
+
+    with pytest.raises(ConfigError, match="others may read or change it; run chmod 600"):
+        Settings.load().secret()

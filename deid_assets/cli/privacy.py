@@ -13,9 +13,9 @@ import typer
 from deid_assets.cli.app import PARTIAL, app, guarded, say
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, ReadOption
 from deid_assets.cli.outputs import check_out
-from deid_assets.cli.redaction import secret_of_environment
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, read_options
 from deid_assets.cli.tables import print_json, print_table
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Protocol, Self
 
 from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, DeidError
 from deid_assets.core.keys import Key
@@ -226,19 +226,6 @@ def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpa
         return resolve(note, [spans], line_up=LineUp.of_equals(spans, yielding=yielding))
     except DeidError as error:  # the spans are of another text
         return Failed(note.note_id, "redact", type(error).__name__)
-
-
-def secret_of_environment() -> bytes | None:
-    """Return the secret of ``DEID_KEY``, or ``None`` where it is not set.
-
-    Raises:
-        ConfigError: It is not hexadecimal.
-    """
-    value = os.environ.get("DEID_KEY")
-    try:
-        return bytes.fromhex(value) if value else None
-    except ValueError:
-        raise ConfigError("DEID_KEY is not hexadecimal; set it to the output of `openssl rand -hex 32`") from None
 
 
 def key_of_edits() -> Key:

@@ -23,8 +23,9 @@ from deid_assets.cli.arguments import (
     ToOption,
 )
 from deid_assets.cli.outputs import check_out, finish, out_format
-from deid_assets.cli.redaction import Redaction, StoredSpans, secret_of_environment
+from deid_assets.cli.redaction import Redaction, StoredSpans
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError, PolicyError
 from deid_assets.core.keys import Key

@@ -208,7 +208,7 @@ class _Opener:
 
 @contextmanager
 def _opener(url: str | None, key_file: Path | None, log: Path | None, asked: Asked) -> Iterator[_Opener]:
-    from deid_assets.cli.redaction import secret_of_environment  # noqa: PLC0415 - not needed with a vault
+    from deid_assets.config.secret import secret_of_environment  # noqa: PLC0415 - not needed with a vault
 
     if url is not None:
         with open_vault(url, key_file) as (vault, _):

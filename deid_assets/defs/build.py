@@ -29,6 +29,7 @@ from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
 from deid_resources.corpus import corpus_resource
+from deid_resources.installation import checked_snapshot
 from deid_resources.nowhere import nowhere
 from deid_resources.snapshot import Snapshot, software_version
 from deid_resources.taggers import model_asset
@@ -72,7 +73,7 @@ def load_definitions() -> dg.Definitions:
     loading = DefinitionsLoadContext.get()
     launched = loading.load_type is DefinitionsLoadType.RECONSTRUCTION
     promised = str(loading.reconstruction_metadata.get(PROMISED, "")) if launched else ""
-    snapshot = Snapshot.take(Settings.load(), promised=promised)
+    snapshot = checked_snapshot(Settings.load(), promised=promised)
     return definitions_of(snapshot).with_reconstruction_metadata({PROMISED: snapshot.digest})
 
 

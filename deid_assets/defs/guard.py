@@ -1,5 +1,6 @@
 """What is made in a step of Dagster: nothing that is said or raised there reaches its event log but what is safe."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,4 +56,6 @@ def _logging(context: dg.AssetExecutionContext) -> Callable[[str, int, int], Non
 def safe_message(error: BaseException, key: str, batch: str) -> str:
     """Return what may be shown of an error: our own messages, which hold no text, and else the class alone."""
     told = f": {error}" if isinstance(error, DeidError) else "; nothing was stored"
+    if isinstance(error, OSError) and error.errno:  # such as a full disk; what the system says of it names no file
+        told = f" ({os.strerror(error.errno)}){told}"
     return f"{key}, batch {batch}: {class_name(error)}{told}"

@@ -25,7 +25,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from deid_assets.core.errors import ConfigError, PolicyError
+from deid_assets.core.errors import ConfigError, PolicyError, did_you_mean
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
@@ -141,7 +141,7 @@ def _load(name_or_path: str | Path) -> PolicyFile:
         return _parsed(path.read_text("utf-8"), str(path), folder=path.parent)
     except OSError:
         raise ConfigError(
-            f"there is no policy {str(name_or_path)!r}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+            f"there is no policy {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None

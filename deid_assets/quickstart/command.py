@@ -13,6 +13,7 @@ from pathlib import Path
 
 import dagster as dg
 from rich.console import Console
+from sqlalchemy.exc import DBAPIError
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
@@ -29,9 +30,11 @@ from deid_assets.runs import Graph, Pass, own_console
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.synthesis import write_sample
 from deid_resources.corpus import Corpus
+from deid_resources.installation import check_line_up, checked_snapshot
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026
+_REMEDY = "what is finished is kept; make room, see that the home can be written, and run again"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,11 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     harden_process()
     try:
         settings = Settings.load()
+        snapshot = checked_snapshot(settings)
+        check_line_up(snapshot)
         _fill_landing(settings, options.notes, console)
-        return _run(Corpus(settings), console)
+        return _run(Corpus(settings, snapshot=snapshot), console)
     except DeidError as error:
-        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
+    except (OSError, DBAPIError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.orig
+        console.print(f"{why or type(error).__name__}: {_REMEDY}", style="red", markup=False, highlight=False)
+        return 1
 
 
 def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:

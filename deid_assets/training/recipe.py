@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.tagging import TagScheme
 
 _FOLDER = resources.files("deid_assets.training") / "recipes"
@@ -152,5 +152,5 @@ def _source(name_or_path: str | Path) -> str:
         return Path(name_or_path).read_text("utf-8")
     except OSError:
         raise ConfigError(
-            f"there is no recipe {str(name_or_path)!r}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+            f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
         ) from None

@@ -5,21 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deid_assets.config.faults import faults_in, faults_of_names, raise_all, read_toml
+from deid_assets.config.secret import secret_of_environment, secret_of_home
 from deid_assets.core.digests import digest_of_path, paths_in
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.phi import profile
-from deid_assets.core.resolve import POLICIES
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -153,15 +149,16 @@ class Settings(_Frozen):
             ConfigError: The file is missing, is not TOML, or has a key or value that is not allowed.
         """
         path = path or (Path(os.environ["DEID_CONFIG"]) if os.environ.get("DEID_CONFIG") else None)
-        values = _read_toml(path) if path else {}
+        values = read_toml(path) if path else {}
         for variable, name in (("DEID_HOME", "home"), ("DEID_DATABASE_URL", "database_url")):
             if os.environ.get(variable):
                 values[name] = os.environ[variable]
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(_first_fault(path, error)) from None
-        _check_names(path, settings)
+            raise_all(path or "settings", faults_in(error, cls))
+            raise
+        raise_all(path or "settings", faults_of_names(settings))
         return settings
 
     @property
@@ -203,22 +200,9 @@ class Settings(_Frozen):
         """Return the secret of ``DEID_KEY``, else of ``home/secret.key``, which is made when absent.
 
         Raises:
-            ConfigError: ``DEID_KEY`` or the file is not hexadecimal.
+            ConfigError: It is not hexadecimal, too short or all zeros, or others may read the file.
         """
-        if value := os.environ.get("DEID_KEY"):
-            try:
-                return bytes.fromhex(value)
-            except ValueError:
-                raise ConfigError(
-                    "DEID_KEY is not hexadecimal; set it to the output of `openssl rand -hex 32`"
-                ) from None
-        path = self.home / "secret.key"
-        if not path.exists():
-            _make_secret(path)
-        try:
-            return bytes.fromhex(path.read_text().strip())
-        except ValueError:
-            raise ConfigError(f"{path}: not hexadecimal; restore the file, since another key gives other ids") from None
+        return secret_of_environment() or secret_of_home(self.home)
 
     def key(self) -> Key:
         """Return the key that surrogates are derived from."""
@@ -246,50 +230,3 @@ class Settings(_Frozen):
             raise ConfigError(f"detectors.{name}: {error.filename} cannot be read ({error.strerror})") from None
         named = json.dumps([options, contents], sort_keys=True, default=str)
         return hashlib.sha256(named.encode()).hexdigest()[:12]
-
-
-def _make_secret(path: Path) -> None:
-    """Make the file whole and at once, unless another process is first: both must end up with one secret."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
-        with suppress(FileExistsError):
-            path.hardlink_to(part)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _check_names(path: Path | None, settings: Settings) -> None:
-    """Refuse a name that nothing answers to: a gate on a label that never occurs would never close."""
-    where = path or "settings"
-    label_map(settings.labels)
-    labels = {"ALL", *profile(settings.profile).labels.values()}
-    for gate in ("recall", "recall_lower_bound"):
-        if unknown := sorted(getattr(settings.gates, gate).keys() - labels):
-            raise ConfigError(
-                f"{where}: gates.{gate}.{unknown[0]}: not a label of profile {settings.profile!r}; "
-                f"choose of {', '.join(sorted(labels))}"
-            )
-    if settings.resolve not in POLICIES:
-        raise ConfigError(f"{where}: resolve {settings.resolve!r}; choose one of {', '.join(POLICIES)}")
-    if settings.vault.url and settings.vault.url == settings.sql_url:
-        raise ConfigError(f"{where}: vault.url is the database of the catalogue; give the vault one of its own")
-    if settings.release_policy not in settings.policies:
-        raise ConfigError(f"{where}: release_policy {settings.release_policy!r} is not in policies; add it there")
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check DEID_CONFIG") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
-
-
-def _first_fault(path: Path | None, error: ValidationError) -> str:
-    fault = error.errors(include_input=False, include_url=False)[0]
-    key = ".".join(str(part) for part in fault["loc"])
-    return f"{path or 'settings'}: {key}: {fault['msg']}"

@@ -1,0 +1,85 @@
+"""What is wrong with settings, a line for each fault, with the name that was probably meant."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from deid_assets.core.errors import ConfigError, did_you_mean
+from deid_assets.core.label_maps import LABEL_MAPS
+from deid_assets.core.phi import PROFILES, profile
+from deid_assets.core.resolve import POLICIES
+
+if TYPE_CHECKING:
+    from deid_assets.config.settings import Settings
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a file of settings holds.
+
+    Raises:
+        ConfigError: It cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check DEID_CONFIG") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+
+
+def faults_in(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
+    """Yield what pydantic found, in our words where a name is wrong."""
+    for fault in error.errors(include_input=False, include_url=False):
+        key = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            *tables, name = (str(part) for part in fault["loc"])
+            yield f"{key}: there is no such setting{did_you_mean(name, _settings_in(model, tables))}"
+        else:
+            yield f"{key}: {fault['msg']}"
+
+
+def faults_of_names(settings: Settings) -> Iterator[str]:
+    """Yield the names that nothing answers to: a gate on a label that never occurs would never close."""
+    for key, name, known in (
+        ("labels", settings.labels, LABEL_MAPS.keys()),
+        ("profile", settings.profile, PROFILES.keys()),
+        ("resolve", settings.resolve, POLICIES),
+    ):
+        if name not in known:
+            yield f"{key}: there is no {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
+    if settings.profile in PROFILES:
+        labels = {"ALL", *profile(settings.profile).labels.values()}
+        for gate in ("recall", "recall_lower_bound"):
+            for name in sorted(getattr(settings.gates, gate).keys() - labels):
+                yield (
+                    f"gates.{gate}.{name}: not a label of profile {settings.profile!r}{did_you_mean(name, labels)}; "
+                    f"choose of {', '.join(sorted(labels))}"
+                )
+    if settings.vault.url and settings.vault.url == settings.sql_url:
+        yield "vault.url is the database of the catalogue; give the vault one of its own"
+    if settings.release_policy not in settings.policies:
+        yield f"release_policy {settings.release_policy!r} is not in policies; add it there"
+
+
+def raise_all(where: Path | str, faults: Iterator[str]) -> None:
+    """Raise what is wrong, if anything is.
+
+    Raises:
+        ConfigError: With a line for each fault.
+    """
+    if lines := [f"{where}: {fault}" for fault in faults]:
+        raise ConfigError("\n".join(lines))
+
+
+def _settings_in(model: type[BaseModel], tables: list[str]) -> list[str]:
+    """Return the names of the settings in a table of a model."""
+    inner: Any = model
+    for name in tables:
+        field = getattr(inner, "model_fields", {}).get(name)
+        inner = field.annotation if field else None
+    return list(getattr(inner, "model_fields", {}))
