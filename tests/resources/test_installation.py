@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from deid_assets import quickstart
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import available
+from deid_assets.quickstart import command
 from deid_resources.importing import with_import_faults
 from deid_resources.installation import check_line_up, checked_snapshot
 from deid_resources.snapshot import Snapshot
@@ -28,7 +28,7 @@ def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installat
         'line_up = ["stencill"]\npolicies = ["tagg", "tag"]\nrelease_policy = "tag"\nrecipes = ["crff"]\n'
     )
 
-    assert quickstart.main([]) == 2
+    assert command.main([]) == 2
     told = " ".join(capfd.readouterr().out.split())
     assert "policies: there is no policy 'tagg'; did you mean 'tag'?" in told
     assert "recipes: there is no recipe 'crff'; did you mean 'crf'?" in told
@@ -55,7 +55,7 @@ def test_a_detector_that_nothing_answers_to_is_named_with_the_nearest(installati
 def test_a_home_that_cannot_be_written_is_one_line(installation, capfd, home):
     os.environ["DEID_HOME"] = home
 
-    assert quickstart.main([]) == 2
+    assert command.main([]) == 2
     told = capfd.readouterr()
     assert len(told.out.strip().splitlines()) == 1
     assert f"home {home}: cannot be written" in told.out
