@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -9,6 +10,8 @@ from rich.table import Table
 
 from deid_assets.core.score import Evaluation, Scheme
 from deid_assets.defs.scores import scores_from_table
+from deid_assets.intake.states import Batch, State, look_at_all, notes_line, total
+from deid_assets.intake.stops import Stop
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.corpus import Corpus
 
@@ -26,23 +29,43 @@ def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, se
     table = Table(title="deid-assets", title_justify="left", show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    raw = _receipts(corpus, "raw_notes")
-    table.add_row("batches", f"{len(raw):,}")
-    table.add_row("notes", f"{_sum(raw, 'notes'):,} read, {_sum(raw, 'withheld'):,} unreadable")
+    found = look_at_all(corpus.settings, corpus.files)
+    table.add_row("batches", _states(found))
+    table.add_row("notes", notes_line(total(found)))
     detectors = [name for name in corpus.plugins if files.batches(f"spans/{name}")]
     for name in detectors:
         role = "line-up" if name in corpus.settings.line_up else "shadow"
         table.add_row(f"spans by {name}", f"{_sum(_receipts(corpus, f'spans/{name}'), 'spans'):,} ({role})")
-    released = _receipts(corpus, "released_corpus")
-    table.add_row("released", f"{_sum(released, 'notes'):,} notes under policy {corpus.snapshot.released.name}")
-    table.add_row("quarantined", f"{_sum(released, 'quarantined'):,} notes")
+    table.add_row("released under", f"policy {corpus.snapshot.released.name}")
     table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(corpus, asset)]))
+    if failed := sum(len(stop.failed_checks) for batch in found for stop in batch.stops):
+        table.add_row("failed checks", f"{failed:,}, which stopped what they guard")
     console.print(table)
+    _show_stops(found, console)
     _show_scores(corpus, detectors, console)
     console.print(f"redacted corpus   {corpus.settings.released.absolute()}", soft_wrap=True, highlight=False)
     for report in sorted(corpus.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
     console.print(f"finished in {seconds:.1f} s", highlight=False)
+
+
+def _states(found: Sequence[Batch]) -> str:
+    counts = Counter(batch.state for batch in found)
+    return f"{len(found):,}" + "".join(f", {counts[state]:,} {state}" for state in State if counts[state])
+
+
+def _show_stops(found: Sequence[Batch], console: Console) -> None:
+    for batch in found:
+        if batch.state in (State.STOPPED, State.UNREADABLE):
+            first = next((stop for stop in batch.stops), None)
+            said = f" at {first.asset}, {first.receipt.created_at[:10]}: {_last(first)}" if first else ""
+            line = f"{batch.batch} {batch.state}{said}; `deid batches show {batch.batch}` says more"
+            console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def _last(stop: Stop) -> str:
+    """Return the reason that names a remedy, where there is one; the first only says which check failed."""
+    return stop.reasons[min(1, len(stop.reasons) - 1)] if stop.reasons else "no reason was kept"
 
 
 def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> None:

@@ -19,6 +19,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.defs.jobs import NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.staleness import stale_assets
+from deid_assets.defs.stopping import without_known_stops
 from deid_assets.interrupts import interrupts_handled
 from deid_assets.store.files import ALL
 from deid_resources.corpus import Corpus
@@ -147,7 +148,9 @@ class Graph:
         wished = [key for key in keys if wanted.only is None or key in wanted.only]
         if wanted.again or not wished:
             return wished
-        return [key for key in stale_assets(self.defs, self.corpus, one.batch, self.instance) if key in wished]
+        stale = [key for key in stale_assets(self.defs, self.corpus, one.batch, self.instance) if key in wished]
+        specs = {spec.key: spec for spec in self.defs.resolve_all_asset_specs()}
+        return without_known_stops(specs, self.corpus, one.batch, stale)
 
     def _job(self, one: Pass) -> dg.JobDefinition:
         return self.defs.resolve_job_def(one.job)

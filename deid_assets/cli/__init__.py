@@ -6,6 +6,7 @@ standard error, nothing written; 3 a fault of the program.
 
 from deid_assets.cli.alignment import map_spans
 from deid_assets.cli.app import app
+from deid_assets.cli.batches import batches_app
 from deid_assets.cli.bench import bench
 from deid_assets.cli.commands import corpus, detect, doctor, redact
 from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, corrections, evaluate
@@ -25,6 +26,7 @@ __all__ = [
     "agree",
     "app",
     "audit_gold",
+    "batches_app",
     "bench",
     "corpus",
     "corrections",

@@ -90,6 +90,24 @@ class VaultSettings(_Frozen):
     require_patient: bool = True
 
 
+class Reading(_Frozen):
+    """How what arrives is read; a ``batch.toml`` in a dropped folder has the same keys.
+
+    Args:
+        format: As ``deid formats`` lists; told from the files when empty.
+        lang: ISO 639-1 code of notes that name no language; told from their text when empty.
+        labels: Label map of the annotations; that of the settings when empty.
+        sender: Who sent it: one word, shown wherever batches are listed.
+        read: Reading options, as ``--read`` of the command line has them.
+    """
+
+    format: str = ""
+    lang: Annotated[str, Field(pattern=r"^([a-z]{2})?$")] = ""
+    labels: str = ""
+    sender: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@/+-]{0,64}$")] = ""
+    read: Mapping[str, Any] = Field(default_factory=dict)
+
+
 class Settings(_Frozen):
     """How this installation de-identifies.
 
@@ -111,6 +129,7 @@ class Settings(_Frozen):
             notes are in no score.
         gates: Limits of the data-quality checks.
         batches: How large a batch may be.
+        intake: How what arrives is read, where nothing else is said.
         vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
@@ -133,6 +152,7 @@ class Settings(_Frozen):
     training_share: Share = 0.5
     gates: Gates = Gates()
     batches: Batches = Batches()
+    intake: Reading = Reading()
     vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")

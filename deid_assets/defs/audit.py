@@ -6,7 +6,7 @@ run inside the asset, on the tables in memory; a failed one ends the step and no
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +16,12 @@ import pyarrow as pa
 from deid_assets.core import errors
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
+from deid_assets.defs.display import show_lines
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
+from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
+from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
 from deid_resources.corpus import Corpus
@@ -170,14 +173,18 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     started = datetime.now(UTC)
     corpus.snapshot.check_promised()
     before = _receipts(plan, batch, corpus)
-    draft = make(batch, corpus)
+    with keeping_errors(corpus, plan.key, batch, draft=ReceiptDraft(plan.code_version, before)):
+        draft = make(batch, corpus)
     _check_unchanged(before, draft.sources)
     verdicts = _answers(plan.checks, draft)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
     failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
     if failed:
-        reasons = "; ".join(f"{verdict.name} ({_numbers(verdict)})" for verdict in failed)
-        return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {reasons}")
+        reasons = why_stopped(failed)
+        tried = replace(_receipt(draft, plan, verdicts), inputs=before)
+        keep_stop(corpus, plan.key, batch, reasons, draft=tried)
+        said = "\n".join(reasons)
+        return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {said}")
     corpus.check_unchanged()
     receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
     _complete(draft, receipt, corpus, run_id=run_id, started=started)
@@ -209,7 +216,8 @@ def _complete(draft: Draft, receipt: Receipt, corpus: Corpus, *, run_id: str, st
 
 def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
     """Return ``asset@batch`` to receipt digest of what the asset reads, where it is there."""
-    found = (corpus.files.find(dep, batch) or corpus.files.find(dep, ALL) for dep in plan.deps if dep != LANDING)
+    assets = [ARRIVAL if dep == LANDING else dep for dep in plan.deps]
+    found = (corpus.files.find(asset, batch) or corpus.files.find(asset, ALL) for asset in assets)
     return inputs_of(receipt for receipt in found if receipt)
 
 
@@ -231,13 +239,9 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
         check_name=check.name,
         passed=verdict.passed,
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-        metadata=dict(verdict.counts),
+        metadata={**verdict.counts, **({"reasons": show_lines(verdict.reasons)} if verdict.reasons else {})},
         description=verdict.description,
     )
-
-
-def _numbers(verdict: Verdict) -> str:
-    return ", ".join(f"{name} {count}" for name, count in verdict.counts.items())
 
 
 def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:

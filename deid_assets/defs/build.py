@@ -26,6 +26,7 @@ from deid_assets.defs import (
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
 from deid_resources.corpus import corpus_resource
@@ -159,7 +160,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=[LANDING],
-                code_version=f"{software_version()}+{settings.digest('languages', 'labels', 'gates')}",
+                code_version=f"{software_version()}+{settings.digest('languages', 'labels', 'gates', 'intake')}",
                 group="intake",
                 description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
                 kinds={"parquet", "restricted"},
@@ -173,7 +174,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.GOLD,
                 checks=ingest.GOLD_CHECKS,
                 deps=[ingest.RAW_NOTES],
-                code_version=f"{software_version()}+{settings.digest('labels')}",
+                code_version=f"{software_version()}+{settings.digest('labels', 'intake')}",
                 group="intake",
                 description="Annotations by people that came with the notes; empty where there are none.",
                 kinds={"parquet", "gold"},
@@ -267,7 +268,7 @@ def release_end(
 def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
     """Return by slash path under which code version each asset would be made now."""
     specs = (spec for asset in assets for spec in asset.specs)
-    return {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
+    return {ARRIVAL: ARRIVAL_VERSION} | {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
 
 
 def digest_of(labels: frozenset[Phi]) -> str:

@@ -1,11 +1,13 @@
 """What assets show in the Dagster UI: counts as tables and plots, never text from notes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 import dagster as dg
 
 from deid_assets.core.counts import Evaluation
 from deid_assets.core.span import SpanSet
+from deid_assets.intake.arrivals import Arrival
 from deid_assets.reports import plots, tables
 from deid_assets.reports.embedding import picture
 
@@ -31,6 +33,21 @@ def show_counts(counts: Mapping[str, int], *, of: str = "Notes") -> dg.MetadataV
     """Return small counts, such as faults by kind, as a table; ``of`` heads the column of counts."""
     rows = [f"| {name} | {count:,} |" for name, count in sorted(counts.items())]
     return dg.MetadataValue.md("\n".join([f"| Kind | {of} |", "| :-- | --: |", *rows]))
+
+
+def show_lines(lines: Sequence[str]) -> dg.MetadataValue:
+    """Return one line each, such as faults with their remedies, as a list."""
+    return dg.MetadataValue.md("\n".join(f"- {line}" for line in lines) or "none")
+
+
+def show_arrival(arrival: Arrival) -> dict[str, dg.MetadataValue]:
+    """Return when a batch arrived, and how large it was."""
+    return {
+        "arrived": dg.MetadataValue.timestamp(datetime.fromisoformat(arrival.arrived_at)),
+        "files": dg.MetadataValue.int(len(arrival.files)),
+        "bytes": dg.MetadataValue.int(sum(file.bytes for file in arrival.files)),
+        "attempt": dg.MetadataValue.int(arrival.attempt),
+    }
 
 
 def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataValue]:

@@ -2,28 +2,26 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import LABEL_MAPS, label_map
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
-from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_notes, judge_spans, note_checks, span_checks
-from deid_assets.defs.display import label_counts, show_counts, show_labels
-from deid_assets.defs.landing import batch_folder, batch_sources
+from deid_assets.defs.display import label_counts, show_arrival, show_counts, show_labels, show_lines
 from deid_assets.defs.records import record_notes
-from deid_assets.defs.splitting import is_part, part_files
-from deid_assets.formats import Annotated, Fault, read_notes
-from deid_assets.formats.drafts import read_drafts
-from deid_assets.formats.registry import check_drafts
+from deid_assets.formats import Annotated, Fault
+from deid_assets.intake.arrivals import Arrival, check_arrival
+from deid_assets.intake.reader import Found, landing_folder, languages_word, read_batch, source_of, summarize
+from deid_assets.intake.reading import How, how_to_read
+from deid_assets.intake.states import is_withdrawn
 from deid_assets.languages import language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.contracts import LANGUAGES
@@ -33,6 +31,11 @@ from deid_resources.corpus import Corpus
 
 RAW_NOTES = "raw_notes"
 GOLD = "gold_annotations"
+REASONS = ("note_id", "error", "place", "remedy")
+BLANK = "the note has no text; remove it or export it again"
+
+Withheld = tuple[str, str, str, str]
+"""One of ``REASONS`` each: note id or place, kind of fault, place, and fault with remedy."""
 
 RAW_NOTES_CHECKS = (
     *note_checks(),
@@ -45,43 +48,78 @@ GOLD_CHECKS = tuple(span_checks())
 
 def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
     """Read a batch's files into notes, and list what could not be read."""
-    notes: list[Note] = []
-    blank: list[Failed] = []
-    faults: list[tuple[int, Fault]] = []
-    for at, found in read_batch(batch, corpus):
-        if isinstance(found, Fault):
-            faults.append((at, found))
-        elif not found.note.text.strip():
-            blank.append(Failed(found.note.note_id, RAW_NOTES, "blank-text"))
-        else:
-            notes.append(with_language_code(found.note))
-    failed = [*blank, *_withheld(faults, taken={note.note_id for note in notes} | {found.note_id for found in blank})]
-    settings = corpus.settings
+    settings, files = corpus.settings, corpus.files
+    if is_withdrawn(files, batch):
+        raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
+    arrival, told = _arrival_of(batch, corpus)
+    ignored: list[tuple[str, str]] = []
+    notes, faults = _sorted_out(
+        read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))), lang=told.lang
+    )
+    withheld = _withheld(faults, taken={note.note_id for note in notes})
+    failed = [Failed(note_id, RAW_NOTES, kind) for note_id, kind, _, _ in withheld]
+    languages = Counter(note.lang or "unknown" for note in notes)
+    reasons = summarize((kind, place, reason) for _, kind, place, reason in withheld)
     return Draft(
         tables={
             "notes": notes_to_table(notes),
             "failed": failed_to_table(failed),
-            "faults": _faults([fault for _, fault in faults]),
+            "reasons": reasons_table(withheld),
+            "faults": _faults([found.what for found in faults if isinstance(found.what, Fault)]),
+            "ignored": pa.table(
+                {"file": _strings(name for name, _ in ignored), "rule": _strings(r for _, r in ignored)}
+            ),
         },
-        sources=[],
+        sources=[arrival.receipt],
         verdicts=[
             *judge_notes(notes),
             _languages_known(notes, settings.languages),
             near_duplicate_share(notes, limit=settings.gates.near_duplicates, blocking=True),
-            _readable(len(notes), len(failed), settings.gates.quarantined),
+            _readable(len(notes), len(failed), settings.gates.quarantined, reasons),
         ],
         counts={
             "notes": len(notes),
             "withheld": len(failed),
             "patients": len({note.patient_id for note in notes if note.patient_id}),
             "characters": sum(len(note.text) for note in notes),
+            "ignored_files": len(ignored),
+            "languages": languages_word(languages),
+            "sender": told.sender,
         },
         metadata={
-            "languages": show_counts(Counter(note.lang or "unknown" for note in notes)),
+            **show_arrival(arrival),
+            "languages": show_counts(languages),
             "faults": show_counts(Counter(failure.error for failure in failed)),
+            "reasons": show_lines(reasons),
+            "ignored": show_counts(Counter(rule for _, rule in ignored), of="Files"),
         },
         publish=lambda _: record_notes(corpus, batch, notes),
     )
+
+
+def _arrival_of(batch: str, corpus: Corpus) -> tuple[Arrival, How]:
+    """Return what arrived, checked, and what is said of all of it: language and sender."""
+    arrival = check_arrival(corpus.files, batch, landing=landing_folder(corpus.settings, batch))
+    source = source_of(corpus.settings, batch)
+    try:
+        return arrival, how_to_read(corpus.settings, arrival.told, source if source and source.is_dir() else None)
+    except ConfigError:  # of its batch.toml; reading gives it as the fault of every file
+        return arrival, how_to_read(corpus.settings, arrival.told)
+
+
+def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Note], list[Found]]:
+    """Return notes with a language code, and what is to be withheld: faults, and notes without text."""
+    notes: list[Note] = []
+    faults: list[Found] = []
+    for found in entries:
+        if isinstance(found.what, Fault):
+            faults.append(found)
+        elif not found.what.note.text.strip():
+            note_id = found.what.note.note_id
+            faults.append(Found("", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)))
+        else:
+            notes.append(with_language_code(found.what.note, lang))
+    return notes, faults
 
 
 def as_gold(spans: SpanSet) -> SpanSet:
@@ -97,25 +135,28 @@ def as_gold(spans: SpanSet) -> SpanSet:
     return SpanSet(spans.note_id, spans.digest, tuple(kept))
 
 
-def _withheld(faults: Sequence[tuple[int, Fault]], *, taken: AbstractSet[str]) -> list[Failed]:
+def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withheld]:
     """Return one entry per note that cannot be used, under its place where its id is missing or another note's."""
-    withheld: dict[str, Failed] = {}
-    for n, (at, fault) in enumerate(faults, start=1):
-        place = f"file-{at}-fault-{n}" if fault.line is None else f"file-{at}-line-{fault.line}"
+    withheld: dict[str, Withheld] = {}
+    for n, found in enumerate(faults, start=1):
+        fault = found.what
+        if not isinstance(fault, Fault):
+            continue
         is_own = fault.note_id is not None and fault.note_id not in taken and fault.kind != "duplicate-id"
+        place = found.place if fault.line is not None or not found.place else f"{found.place}-fault-{n}"
         note_id = fault.note_id if is_own and fault.note_id else place
-        withheld.setdefault(note_id, Failed(note_id, RAW_NOTES, fault.kind))
+        withheld.setdefault(note_id, (note_id, fault.kind, found.place, found.reason))
     return list(withheld.values())
 
 
-def with_language_code(note: Note) -> Note:
-    """Return the note with an ISO 639-1 code for its language: what it names, else what its text tells, or none.
+def with_language_code(note: Note, lang: str | None = None) -> Note:
+    """Return the note with an ISO 639-1 code for its language: what it names, else ``lang``, else what its text tells.
 
     The field may hold anything, and what it holds is shown, catalogued and released.
     """
     code = re.split(r"[-_]", note.lang or "", maxsplit=1)[0].lower()
     if code not in LANGUAGES:
-        code = language_of(note.text) or ""
+        code = lang or language_of(note.text) or ""
     return replace(note, lang=code if code in LANGUAGES else None)
 
 
@@ -125,9 +166,9 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     notes = notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
     known = {note.note_id for note in notes}
     gold = [
-        as_gold(found.spans)
-        for _, found in read_batch(batch, corpus)
-        if isinstance(found, Annotated) and found.spans is not None and found.note.note_id in known
+        as_gold(found.what.spans)
+        for found in read_batch(corpus.settings, corpus.files, batch)
+        if isinstance(found.what, Annotated) and found.what.spans is not None and found.what.note.note_id in known
     ]
     note_table, span_table = spans_to_tables(gold)
     return Draft(
@@ -139,42 +180,15 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
     )
 
 
-def read_batch(batch: str, corpus: Corpus) -> Iterator[tuple[int, Annotated | Fault]]:
-    """Yield what the batch's files hold, each with the number of its file; ids are unique over the batch."""
-    labels = label_map(corpus.settings.labels)
-    if is_part(batch):
-        drafts = read_drafts(part_files(batch_folder(corpus.settings, batch)))
-        yield from ((1, found) for found in check_drafts(drafts, labels=labels))
-        return
-    seen: set[str] = set()
-    for at, path in enumerate(batch_sources(corpus.settings, batch), start=1):
-        for found in _read_arrival(path, labels):
-            if isinstance(found, Annotated) and found.note.note_id in seen:
-                reason = "the note id appears in an earlier file of the batch; give each note its own id"
-                yield at, Fault.at(path.name, "duplicate-id", reason, note_id=found.note.note_id)
-                continue
-            if isinstance(found, Annotated):
-                seen.add(found.note.note_id)
-            yield at, found
-
-
-def _read_arrival(path: Path, labels: LabelMap) -> Iterator[Annotated | Fault]:
-    """Yield what a file or folder holds; one that is of no known format is one fault."""
-    try:
-        found = read_notes(path, labels=labels)
-    except InputError:
-        # The message names the path, and a path of a hospital may name a patient.
-        yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
-        return
-    yield from found
-
-
-def _readable(kept: int, withheld: int, limit: float) -> Verdict:
+def _readable(kept: int, withheld: int, limit: float, reasons: Sequence[str]) -> Verdict:
     verdict = within_share(
         "readable", "What could not be read goes to quarantine.", part=withheld, whole=kept + withheld, limit=limit
     )
+    if not kept + withheld:
+        reasons = ["no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"]
     # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before.
-    return replace(verdict, passed=verdict.passed and kept > 0)
+    passed = kept > 0 and verdict.passed
+    return Verdict(verdict.name, passed, True, verdict.counts, verdict.description, reasons=reasons)
 
 
 def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:
@@ -200,3 +214,13 @@ def _faults(faults: Sequence[Fault]) -> pa.Table:
     return pa.table(
         {name: pa.array([getattr(fault, name) for fault in faults], kind) for name, kind in columns.items()}
     )
+
+
+def reasons_table(withheld: Iterable[Withheld]) -> pa.Table:
+    """Return place, fault and remedy of each note that could not be read; no text and no names of files."""
+    rows = list(withheld)
+    return pa.table({name: _strings(row[at] for row in rows) for at, name in enumerate(REASONS)})
+
+
+def _strings(values: Iterable[str]) -> pa.Array:
+    return pa.array(list(values), pa.string())

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import safe_message
-from deid_assets.defs.landing import known_batches, landing_store, take_in
+from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals, waiting
+from deid_assets.intake.arrivals import find_arrival
+from deid_assets.intake.states import open_batches
 from deid_assets.store.files import ALL
 from deid_resources.corpus import Corpus
 
@@ -122,17 +126,39 @@ def landing_sensor(
         key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB)])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
-    new = [batch for batch in known_batches(settings) if batch not in registered]
+    known = open_batches(settings, corpus.files)
+    new = [batch for batch in known if batch not in registered]
+    retried = {batch: run_key for batch in known if (run_key := _asked_again(corpus, batch))}
     large = waiting(landing_store(settings))
-    if not new and not large:
+    if not new and not retried and not large:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
+    run_keys = {**{batch: batch for batch in new}, **retried}
     return dg.SensorResult(
         run_requests=[
             *(dg.RunRequest(run_key=f"split-{arrival}", job_name=SPLITTING_JOB) for arrival in large),
-            *(dg.RunRequest(run_key=batch, partition_key=batch, job_name=MAIN_JOB) for batch in new),
+            *(
+                dg.RunRequest(run_key=run_key, partition_key=batch, job_name=MAIN_JOB)
+                for batch, run_key in sorted(run_keys.items())
+            ),
         ],
         dynamic_partitions_requests=[batches.build_add_request(new)] if new else [],
     )
+
+
+def _asked_again(corpus: Corpus, batch: str) -> str:
+    """Return the key of the run that ``deid batches retry`` asked for and that is not made yet, or nothing.
+
+    Dagster starts one run per key, so that a failure is not tried for ever.
+    """
+    try:
+        arrival = find_arrival(corpus.files, batch)
+        raw = corpus.files.find(RAW_NOTES, batch)
+    except DeidError:  # the run itself says what is wrong
+        return ""
+    if arrival is None or not arrival.attempt:
+        return ""
+    is_made = raw is not None and raw.inputs.get(arrival.receipt.name) == arrival.receipt.digest
+    return "" if is_made else f"{batch}.{arrival.attempt}"
 
 
 def jobs(detectors: Sequence[str]) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:

@@ -9,7 +9,11 @@ from pathlib import Path
 from deid_assets.config import Settings
 from deid_assets.defs import splitting
 from deid_assets.defs.partitions import batch_id
+from deid_assets.intake.arrivals import list_files, sign_arrival
+from deid_assets.intake.reader import landing_folder, sources_of
+from deid_assets.intake.states import batch_ids
 from deid_assets.store.atomic import make_folder
+from deid_assets.store.files import CorpusFiles
 from deid_assets.store.generation import check_store
 from deid_assets.store.zones import Zone
 
@@ -40,20 +44,22 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
 
-    One that may be too large for a batch waits for ``split_arrivals``, which reads it. The same content gives the same id, so a file that is dropped twice makes one batch. An arrival that an earlier
-    call had staged when it died is taken in first.
+    One that may be too large for a batch waits for ``split_arrivals``, which reads it. The same content gives the same
+    id, so a file that is dropped twice makes one batch. A receipt of what arrived is signed before it is moved. An
+    arrival that an earlier call had staged when it died is taken in first.
     """
     check_store(settings.store)
+    store = CorpusFiles(settings.store, key=settings.receipt_key())
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        files = list(_files(arrival))
-        batch = batch_id(map(_sha256, files), key=settings.key())
+        batch = batch_id(map(_sha256, _files(arrival)), key=settings.key())
         target = batch_folder(settings, batch)
         if target.exists() or splitting.is_known(target.parent, batch):
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
             shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
             continue
         make_folder(settings.store, target.parent, Zone.RESTRICTED)
+        sign_arrival(store, batch, list_files([arrival], root=settings.landing))
         staging = target.with_name(f".{batch}")
         staging.mkdir(mode=0o700, exist_ok=True)
         arrival.rename(staging / arrival.name)
@@ -73,28 +79,47 @@ def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
 
 def landing_store(settings: Settings) -> Path:
     """Return the restricted folder of what arrived."""
-    return settings.store / "restricted" / "landing"
+    return landing_folder(settings, "b").parent
+
+
+def left_alone(settings: Settings, *, settle_s: float = SETTLE_S) -> list[tuple[Path, str]]:
+    """Return what lies in the landing folder and is not taken in, each with the rule."""
+    if not settings.landing.is_dir():
+        return []
+    taken = set(arrivals(settings, settle_s=settle_s))
+    return [(entry, _rule(entry)) for entry in sorted(settings.landing.iterdir()) if entry not in taken]
+
+
+def _rule(entry: Path) -> str:
+    if entry.is_symlink():
+        return "is a link; copy the file itself"
+    if entry.name.startswith("."):
+        return "its name begins with a dot"
+    if entry.name.endswith(".part"):
+        return "its name ends in .part"
+    return "is still being written" if any(_files(entry)) else "holds no file"
 
 
 def batch_folder(settings: Settings, batch: str) -> Path:
     """Return the restricted folder that holds a batch's files as they arrived."""
-    return landing_store(settings) / batch
+    return landing_folder(settings, batch)
 
 
 def batch_sources(settings: Settings, batch: str) -> list[Path]:
     """Return the files and folders of a batch, sorted."""
-    folder = batch_folder(settings, batch)
-    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    return sources_of(landing_folder(settings, batch))
 
 
 def known_batches(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""
-    folder = landing_store(settings)
-    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    return batch_ids(settings)
 
 
 def _finish_staged(settings: Settings) -> list[str]:
-    """Complete the batches whose files were moved but whose folder has not got its name yet."""
+    """Complete the batches whose files were moved but whose folder has not got its name yet.
+
+    Whether they are what was signed is checked where they are read.
+    """
     finished = []
     for staging in sorted(landing_store(settings).glob(".b-*")):
         batch = staging.name.removeprefix(".")

@@ -87,7 +87,7 @@ def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
     withheld = [*unread, *failed_from_table(corpus.files.read(redacted, batch, "failed"))]
     done = corpus.files.read(redacted, batch, "notes").column("note_id").to_pylist()
     return Draft(
-        tables={"failed": failed_to_table(withheld)},
+        tables={"failed": _with_remedies(failed_to_table(withheld), corpus.files.read(RAW_NOTES, batch, "reasons"))},
         sources=[corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, MERGED, redacted)],
         verdicts=[
             complete([*received, *(failed.note_id for failed in unread)], done, (failed.note_id for failed in withheld))
@@ -95,6 +95,17 @@ def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
         counts={"received": len(received) + len(unread), "quarantined": len(withheld)},
         metadata={"by_reason": show_counts(Counter(f"{failed.stage}: {failed.error}" for failed in withheld))},
     )
+
+
+def _with_remedies(failed: pa.Table, reasons: pa.Table) -> pa.Table:
+    """Return the notes in quarantine, those that could not be read with their place and what to do."""
+    known = {row["note_id"]: row for row in reasons.to_pylist()}
+    ids = failed.column("note_id").to_pylist()
+    for name in ("place", "remedy"):
+        failed = failed.append_column(
+            name, pa.array([known.get(note_id, {}).get(name) for note_id in ids], pa.string())
+        )
+    return failed
 
 
 def _read(batch: str, corpus: Corpus) -> Part:

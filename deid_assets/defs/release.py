@@ -87,6 +87,7 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
             "policy_digest": policy.digest[:12],
             "notes": released.num_rows,
             "quarantined": len(held),
+            "unreadable": len(unread),
             BASELINE_NOTES: len(kept),
         },
         metadata={"folder": str(release_folder(corpus, batch))},

@@ -14,7 +14,6 @@ them out. Memory does not grow with its size.
 
 import hashlib
 import os
-import re
 import shutil
 import sqlite3
 from bisect import bisect_right
@@ -23,11 +22,15 @@ from contextlib import closing
 from pathlib import Path
 
 from deid_assets.config import Settings
-from deid_assets.core.errors import InputError, ProvenanceError
+from deid_assets.core.errors import ConfigError, ProvenanceError
 from deid_assets.formats.annotated import Draft, Fault
 from deid_assets.formats.drafts import draft_line
-from deid_assets.formats.registry import came_before, parse_notes
+from deid_assets.formats.registry import FormatError, came_before, parse_notes
+from deid_assets.intake.arrivals import check_arrival, list_files, sign_part
+from deid_assets.intake.parts import PART_FILE as _FILE
+from deid_assets.intake.reading import how_to_read
 from deid_assets.store.atomic import locked
+from deid_assets.store.files import CorpusFiles
 
 NOTE_CHARACTERS = 1_000
 """What a note counts beside its text: short notes take memory too."""
@@ -37,8 +40,6 @@ _PACKED_RATIO = 10
 _READ_SHARE = 8
 """An arrival with fewer bytes than this share of a batch is not read beforehand: its notes cannot be many."""
 _BUFFER_BYTES = 16 << 20
-_PART = re.compile(r"(b-[0-9a-f]{16})-[0-9]{4,}")
-_FILE = "notes.drafts"
 _INDEX = "index.sqlite"
 
 
@@ -46,11 +47,6 @@ def may_be_large(files: Sequence[Path], settings: Settings) -> bool:
     """Whether an arrival has to be read before it is known to fit into one batch."""
     sizes = (path.stat().st_size * (_PACKED_RATIO if path.suffix.lower() in _PACKED else 1) for path in files)
     return sum(sizes) * _READ_SHARE > settings.batches.max_characters
-
-
-def is_part(batch: str) -> bool:
-    """Whether the batch is a part of a larger arrival."""
-    return _PART.fullmatch(batch) is not None
 
 
 def waiting(landing: Path) -> list[str]:
@@ -69,34 +65,32 @@ def is_known(landing: Path, arrival: str) -> bool:
     return any((landing / folder / arrival).exists() for folder in (".large", ".whole"))
 
 
-def part_files(folder: Path) -> list[Path]:
-    """Return the files of a part, which ``read_drafts`` reads."""
-    return [folder / _FILE]
-
-
 def split_arrivals(settings: Settings) -> list[str]:
     """Make batches of the arrivals that wait, and return their ids; a killed call is completed by the next."""
     landing = settings.store / "restricted" / "landing"
+    files = CorpusFiles(settings.store, key=settings.receipt_key())
     made: list[str] = []
     for arrival in waiting(landing):
         with locked(landing / ".large"):  # another process may be at the same
-            made += _split(landing, arrival, settings)
+            made += _split(landing, arrival, settings, files)
     return made
 
 
-def _split(landing: Path, arrival: str, settings: Settings) -> list[str]:
+def _split(landing: Path, arrival: str, settings: Settings, files: CorpusFiles) -> list[str]:
     whole, part, done = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done"))
     if not done.exists():
         if not whole.exists():
             return []  # the other process did it
+        check_arrival(files, arrival, landing=whole)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
-        if not _write_parts(whole, part, arrival, settings.batches.max_characters):
+        if not _write_parts(whole, part, settings):
             shutil.rmtree(part)
             whole.rename(landing / arrival)
             return [arrival]
         part.rename(done)
     for folder in sorted(done.iterdir()):
+        sign_part(files, folder.name, list_files(sorted(folder.iterdir()), root=folder), whole=arrival)
         folder.rename(landing / folder.name)
     (landing / ".whole").mkdir(mode=0o700, exist_ok=True)
     if whole.exists():
@@ -105,16 +99,16 @@ def _split(landing: Path, arrival: str, settings: Settings) -> list[str]:
     return sorted(path.name for path in landing.glob(f"{arrival}-*"))
 
 
-def _write_parts(whole: Path, folder: Path, arrival: str, limit: int) -> bool:
+def _write_parts(whole: Path, folder: Path, settings: Settings) -> bool:
     """Write the parts of an arrival; nothing where it fits into one batch."""
     index = folder / _INDEX
     with closing(sqlite3.connect(index, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")  # of a crash nothing is kept
-        _add_up(whole, database)
-        first_owners = _first_owners(database, limit)
+        _add_up(whole, settings, database)
+        first_owners = _first_owners(database, settings.batches.max_characters)
         if len(first_owners) < 2:
             return False
-        _write(whole, folder, arrival, database, first_owners)
+        _write(whole, folder, settings, database, first_owners)
     index.unlink()
     for path in folder.glob(f"*/{_FILE}"):
         with path.open("rb") as file:
@@ -122,34 +116,42 @@ def _write_parts(whole: Path, folder: Path, arrival: str, limit: int) -> bool:
     return True
 
 
-def _entries(whole: Path) -> Iterator[tuple[str, Draft | Fault]]:
+def _entries(whole: Path, settings: Settings) -> Iterator[tuple[str, Draft | Fault]]:
     """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
     number = 0
     for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):
-        for entry in _parsed(path):
+        for entry in _parsed(path, settings):
             number += 1
             patient = entry.patient_id if isinstance(entry, Draft) else None
             yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
 
 
-def _parsed(path: Path) -> Iterator[Draft | Fault]:
+def _parsed(path: Path, settings: Settings) -> Iterator[Draft | Fault]:
     try:
-        yield from parse_notes(path)
-    except InputError:
-        # The message names the path, and a path of a hospital may name a patient.
-        yield Fault.at(path.name, "unknown-format", "not one of the formats that deid reads; convert it")
+        how = how_to_read(settings, {}, path if path.is_dir() else None)
+        yield from parse_notes(path, format=how.format, options=how.options)
+    except FormatError as error:
+        yield from _every(path, "unknown-format", error.reason)
+    except ConfigError as error:
+        yield from _every(path, "wrong-setting", str(error))
+
+
+def _every(path: Path, kind: str, reason: str) -> Iterator[Fault]:
+    """Yield a fault for each file, since none of them is read."""
+    root = path if path.is_dir() else path.parent
+    yield from (Fault.at(file.name, kind, reason) for file in list_files([path], root=root))
 
 
 def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _add_up(whole: Path, database: sqlite3.Connection) -> None:
+def _add_up(whole: Path, settings: Settings, database: sqlite3.Connection) -> None:
     """Fill the index: what each owner has, in the order in which they come."""
     database.execute("CREATE TABLE owners (number INTEGER PRIMARY KEY, owner BLOB UNIQUE, size INTEGER)")
     database.execute("CREATE TABLE notes (id BLOB PRIMARY KEY) WITHOUT ROWID")
     database.execute("BEGIN")
-    for owner, entry in _entries(whole):
+    for owner, entry in _entries(whole, settings):
         size = NOTE_CHARACTERS + (len(entry.text) if isinstance(entry, Draft) else 0)
         database.execute(
             "INSERT INTO owners (owner, size) VALUES (?, ?) "
@@ -175,12 +177,14 @@ def _first_owners(database: sqlite3.Connection, limit: int) -> list[int]:
     return first_owners
 
 
-def _write(whole: Path, folder: Path, arrival: str, database: sqlite3.Connection, first_owners: Sequence[int]) -> None:
+def _write(
+    whole: Path, folder: Path, settings: Settings, database: sqlite3.Connection, first_owners: Sequence[int]
+) -> None:
     """Write each entry to its part. A note whose id came before is a fault, as it is in one batch."""
     buffers: dict[int, list[bytes]] = {}
-    held = 0
+    held, arrival = 0, whole.name
     database.execute("BEGIN")
-    for owner, entry in _entries(whole):
+    for owner, entry in _entries(whole, settings):
         found = database.execute("SELECT number FROM owners WHERE owner = ?", (owner,)).fetchone()
         if found is None:
             raise ProvenanceError(f"arrival {arrival} changed while it was split; drop it again")

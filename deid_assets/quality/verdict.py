@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -16,6 +16,7 @@ class Verdict:
         blocking: Whether a failure stops the materialization.
         counts: Numbers behind the outcome; never values from the data.
         description: What passing means, for people.
+        reasons: What was wrong, where, and what to do, one line each; never text of notes or names of files.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Verdict:
     blocking: bool
     counts: Mapping[str, int | float] = field(default_factory=dict)
     description: str = ""
+    reasons: Sequence[str] = ()
 
 
 def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:

@@ -24,6 +24,7 @@ from deid_assets.defs.landing import known_batches, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
+from deid_assets.intake.states import open_batches
 from deid_assets.interrupts import INTERRUPTED
 from deid_assets.overview import show_overview
 from deid_assets.runs import Graph, Pass, own_console
@@ -94,7 +95,7 @@ def _run(corpus: Corpus, console: Console) -> int:
     home = write_instance(corpus.settings.dagster_home)
     started = time.perf_counter()
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        known = known_batches(corpus.settings)
+        known = open_batches(corpus.settings, corpus.files)
         instance.add_dynamic_partitions(batches.name or "", known)
         passes = [Pass(TRAINING_JOB), *(Pass(MAIN_JOB, batch) for batch in known), Pass(NIGHTLY_JOB)]
         outcome = Graph(defs, corpus, instance).make(passes, console)

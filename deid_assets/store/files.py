@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -122,9 +122,10 @@ class CorpusFiles:
         folder = self.root / zone_of(asset) / asset
         return sorted(path.parent.name for path in folder.glob(f"*/{RECEIPT}"))
 
-    def erase(self, batch: str) -> list[str]:
+    def erase(self, batch: str, *, keep: Collection[str] = ()) -> list[str]:
         """Delete every asset's files for the batch, and the files it came from, and return the assets' names.
 
+        Assets in ``keep`` stay; the files that arrived are ``landing``.
         Deleting is not shredding: backups and the disk's free blocks may still hold the bytes.
         What was made from the batch for other partitions (``dependents``) then fails ``verify_chain``.
         """
@@ -132,12 +133,15 @@ class CorpusFiles:
         arrived = self._folder("landing", batch)  # holds folders as they were dropped
         whole = arrived.parent / ".whole" / batch.rpartition("-")[0]  # of a part, what it was cut from
         for folder in (arrived, *([whole] if whole.name else [])):
-            if folder.is_dir():
+            if folder.is_dir() and "landing" not in keep:
                 shutil.rmtree(folder)
                 erased.append("landing")
         for zone in Zone:
             base = self.root / zone
             for folder in sorted(path for path in base.rglob(batch) if path.is_dir() and path.parent != base):
+                name = folder.parent.relative_to(base).as_posix()
+                if name in keep or name.split("/", 1)[0] == "landing":
+                    continue
                 files = [path for path in folder.iterdir() if path.is_file()]
                 # A folder without files belongs to an asset whose last segment happens to equal the batch.
                 if not files:
@@ -147,7 +151,7 @@ class CorpusFiles:
                         path.unlink(missing_ok=True)
                 if not any(folder.iterdir()):
                     folder.rmdir()
-                erased.append(folder.parent.relative_to(base).as_posix())
+                erased.append(name)
         return sorted(set(erased))
 
     def dependents(self, batch: str) -> list[str]:

@@ -27,6 +27,7 @@ class Zone(StrEnum):
 
 ZONES: Mapping[str, Zone] = {
     "landing": Zone.RESTRICTED,
+    "arrival": Zone.RESTRICTED,
     "raw_notes": Zone.RESTRICTED,
     "training_corpus": Zone.RESTRICTED,
     "tagger": Zone.RESTRICTED,

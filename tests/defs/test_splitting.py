@@ -11,12 +11,12 @@ import dagster as dg
 import pytest
 
 from deid_assets.defs import splitting
-from deid_assets.defs.ingest import read_batch
 from deid_assets.defs.jobs import SPLITTING_JOB, landing_sensor
 from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
 from deid_assets.formats.drafts import draft_line, read_drafts
+from deid_assets.intake.reader import read_batch
 
 LIMIT = 13_000
 TEXT = "Zedmarlow, record 4411223. Chest pain since noon, relieved by rest. "
@@ -44,7 +44,7 @@ def batches_of(settings, corpus):
     split_arrivals(settings)
     found = {}
     for batch in known_batches(settings):
-        entries = [entry for _, entry in read_batch(batch, corpus)]
+        entries = [each.what for each in read_batch(corpus.settings, corpus.files, batch)]
         notes = [entry.note for entry in entries if isinstance(entry, Annotated)]
         found[batch] = notes, [entry for entry in entries if isinstance(entry, Fault)]
     return found
@@ -171,7 +171,7 @@ def test_erasing_a_part_erases_the_arrival_that_it_was_cut_from(settings, instal
     take_in(settings, settle_s=0)
     part, *others = split_arrivals(settings)
 
-    assert installation.corpus().files.erase(part) == ["landing"]
+    assert installation.corpus().files.erase(part) == ["arrival", "landing"]
     assert known_batches(settings) == others
     assert not list((landing_store(settings) / ".whole").iterdir())
 

@@ -1,0 +1,77 @@
+"""Why an asset was not stored: said in Dagster, and kept for ``make run`` and ``deid batches``."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+import dagster as dg
+
+from deid_assets.core.errors import DeidError
+from deid_assets.intake.stops import find_stop, record_stop
+from deid_assets.quality import Verdict
+from deid_assets.store.files import ReceiptDraft
+from deid_resources.corpus import Corpus
+
+
+def why_stopped(failed: Iterable[Verdict]) -> list[str]:
+    """Return one line for each failed check and each of its reasons, without text."""
+    lines = []
+    for verdict in failed:
+        numbers = ", ".join(f"{name} {count}" for name, count in verdict.counts.items())
+        lines += [f"{verdict.name} ({numbers})", *verdict.reasons]
+    return lines
+
+
+def keep_stop(corpus: Corpus, asset: str, batch: str, reasons: Sequence[str], *, draft: ReceiptDraft) -> None:
+    """Keep why a check stopped an asset. Where that cannot be written, the failure itself still stands in Dagster."""
+    with suppress(DeidError, OSError):
+        record_stop(corpus.files, asset, batch, reasons, draft=draft, is_error=False)
+
+
+@contextmanager
+def keeping_errors(corpus: Corpus, asset: str, batch: str, *, draft: ReceiptDraft) -> Iterator[None]:
+    """Keep what raises inside, by class alone unless the error is ours, and let it on."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(DeidError, OSError):
+            record_stop(corpus.files, asset, batch, [_told(error)], draft=draft, is_error=True)
+        raise
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, DeidError):
+        return f"{type(error).__name__}: {error}"
+    # The name of a class that somebody else made may hold anything.
+    return f"{type(error).__name__}" if type(error).__module__ == "builtins" else "an error of a library or plugin"
+
+
+def without_known_stops(
+    specs: Mapping[dg.AssetKey, dg.AssetSpec], corpus: Corpus, batch: str, stale: Sequence[dg.AssetKey]
+) -> list[dg.AssetKey]:
+    """Return the stale assets without those that would fail again, and without what depends on them.
+
+    An asset would fail again where a check stopped it, and neither its code and settings nor its inputs changed since.
+
+    Args:
+        specs: Of every asset.
+        corpus: The installation.
+        batch: Partition.
+        stale: What is not up to date, upstream first.
+    """
+    made: list[dg.AssetKey] = []
+    held: set[dg.AssetKey] = set()
+    for key in stale:
+        upstream = {dep.asset_key for dep in specs[key].deps}
+        if upstream & held or (not upstream & set(made) and _fails_again(specs[key], corpus, batch)):
+            held.add(key)
+        else:
+            made.append(key)
+    return made
+
+
+def _fails_again(spec: dg.AssetSpec, corpus: Corpus, batch: str) -> bool:
+    try:
+        stop = find_stop(corpus.files, spec.key.to_user_string(), batch)
+    except DeidError:  # an altered record holds nothing back
+        return False
+    return stop is not None and not stop.is_error and stop.receipt.code_version == spec.code_version

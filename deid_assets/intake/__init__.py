@@ -1,0 +1,1 @@
+"""What arrived: the signed list of its files, how they are read, and what became of each batch."""

@@ -1,0 +1,202 @@
+"""The signed receipt of what arrived, and the check that the landing folder still holds it.
+
+::
+
+    store/restricted/landing/b-0001/…          the files as they were dropped
+    store/restricted/arrival/b-0001/           a table of their names, sizes and digests, with a receipt
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft, inputs_of
+
+ARRIVAL = "arrival"
+ARRIVAL_VERSION = "1"
+_SCHEMA = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("sha256", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedFile:
+    """A file as it arrived.
+
+    Args:
+        name: Path relative to the batch's folder; may name a patient.
+        bytes: Size.
+        sha256: Digest of the content; of a link, of where it points to.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What arrived as one batch.
+
+    Args:
+        receipt: Signed.
+        files: Sorted by name; a file's place is its position here, from 1.
+        told: How it is read, as ``deid batches retry`` was told; see ``reading``.
+    """
+
+    receipt: Receipt
+    files: tuple[ArrivedFile, ...]
+    told: Mapping[str, object]
+
+    @property
+    def arrived_at(self) -> str:
+        """When it was taken in, UTC, ISO 8601."""
+        return str(self.receipt.counts["arrived_at"])
+
+    @property
+    def attempt(self) -> int:
+        """How often it was to be tried again."""
+        return int(self.receipt.counts["attempt"])
+
+    def place(self, name: str) -> int:
+        """Return the position of a file, or of the archive around a member; 0 where it is none of these."""
+        return next((at for at, file in enumerate(self.files, start=1) if file.name == name), 0)
+
+
+def list_files(entries: Iterable[Path], *, root: Path) -> list[ArrivedFile]:
+    """Return every file and link of some files and folders, sorted by name relative to ``root``."""
+    found = [path for entry in entries for path in _within(entry)]
+    return sorted((_listed(path, root) for path in found), key=lambda file: file.name)
+
+
+def _within(entry: Path) -> Iterator[Path]:
+    if entry.is_symlink() or not entry.is_dir():
+        yield entry
+        return
+    yield from (path for path in entry.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+def _listed(path: Path, root: Path) -> ArrivedFile:
+    name = path.relative_to(root).as_posix().encode(errors="backslashreplace").decode()
+    if path.is_symlink():
+        return ArrivedFile(name, 0, hashlib.sha256(b"link " + bytes(path.readlink())).hexdigest())
+    if not path.is_file():
+        return ArrivedFile(name, 0, hashlib.sha256(b"no file").hexdigest())
+    with path.open("rb") as file:
+        return ArrivedFile(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def sign_arrival(files: CorpusFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
+    """Store the list of what arrived as a batch, dated now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return _write(files, batch, list(listed), arrived_at=now, attempt=0, told={})
+
+
+def sign_part(files: CorpusFiles, batch: str, listed: Iterable[ArrivedFile], *, whole: str) -> Receipt:
+    """Store the list of what is a part of a larger arrival, which its receipt names as an input.
+
+    Raises:
+        ProvenanceError: There is no receipt of the larger arrival.
+    """
+    source = files.receipt(ARRIVAL, whole)
+    arrived_at = str(source.counts["arrived_at"])
+    return _write(files, batch, list(listed), arrived_at=arrived_at, attempt=0, told={}, inputs=inputs_of([source]))
+
+
+def try_again(files: CorpusFiles, batch: str, told: Mapping[str, object], *, landing: Path) -> Receipt:
+    """Sign what a batch holds now, to be read anew, and how; what was told before holds where nothing else is told.
+
+    Args:
+        files: The store.
+        batch: Whose files are tried again.
+        told: As ``config.Reading`` has it.
+        landing: Folder with the batch's files.
+    """
+    known = find_arrival(files, batch)
+    listed = list(known.files) if known else list_files(sorted(landing.iterdir()), root=landing)
+    return _write(
+        files,
+        batch,
+        listed,
+        arrived_at=known.arrived_at if known else datetime.now(UTC).isoformat(timespec="seconds"),
+        attempt=known.attempt + 1 if known else 1,
+        told={**(known.told if known else {}), **told},
+        inputs=known.receipt.inputs if known else None,
+    )
+
+
+def find_arrival(files: CorpusFiles, batch: str) -> Arrival | None:
+    """Return what arrived as a batch, or ``None`` where there is no receipt of it.
+
+    Raises:
+        ProvenanceError: The receipt or its list was altered.
+    """
+    receipt = files.find(ARRIVAL, batch)
+    if receipt is None:
+        return None
+    listed = files.read(ARRIVAL, batch, "files").to_pylist()
+    told = files.read(ARRIVAL, batch, "told").column("settings").to_pylist()
+    return Arrival(receipt, tuple(ArrivedFile(**row) for row in listed), json.loads(told[0]))
+
+
+def check_arrival(files: CorpusFiles, batch: str, *, landing: Path) -> Arrival:
+    """Return what arrived as a batch after checking that its folder holds exactly that.
+
+    Raises:
+        ProvenanceError: There is no receipt, or a file was altered, taken away or added.
+    """
+    arrival = find_arrival(files, batch)
+    if arrival is None:
+        raise ProvenanceError(
+            f"batch {batch}: no receipt of what arrived; look at its files with `deid batches show {batch}`, "
+            f"and sign them with `deid batches retry {batch}`"
+        )
+    entries = sorted(landing.iterdir()) if landing.is_dir() else []
+    signed = {file.name: file for file in arrival.files}
+    there = {file.name: file for file in list_files(entries, root=landing)}
+    altered = sum(signed[name] != there[name] for name in signed.keys() & there.keys())
+    gone, added = len(signed.keys() - there.keys()), len(there.keys() - signed.keys())
+    if altered or gone or added:
+        raise ProvenanceError(
+            f"batch {batch}: of {len(signed)} files that arrived, {altered} were altered and {gone} are gone, and "
+            f"{added} were added since; put them back as they came, or `deid batches withdraw {batch}` and drop them anew"
+        )
+    return arrival
+
+
+def _write(
+    files: CorpusFiles,
+    batch: str,
+    listed: list[ArrivedFile],
+    *,
+    arrived_at: str,
+    attempt: int,
+    told: Mapping[str, object],
+    inputs: Mapping[str, str] | None = None,
+) -> Receipt:
+    columns = {name: [getattr(file, name) for file in listed] for name in _SCHEMA.names}
+    settings = pa.table({"settings": [json.dumps(told, sort_keys=True)]})
+    counts = {
+        "files": len(listed),
+        "bytes": sum(file.bytes for file in listed),
+        "arrived_at": arrived_at,
+        "attempt": attempt,
+    }
+    return files.write(
+        ARRIVAL,
+        batch,
+        {"files": pa.table(columns, schema=_SCHEMA), "told": settings},
+        receipt=ReceiptDraft(code_version=ARRIVAL_VERSION, inputs=inputs or {}, counts=counts),
+    )

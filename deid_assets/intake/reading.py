@@ -1,0 +1,116 @@
+"""How a batch is read: what the settings say, what its ``batch.toml`` says, and what ``deid batches retry`` was told."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from deid_assets.config import Settings
+from deid_assets.config.settings import Reading
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.label_maps import label_map
+from deid_assets.core.phi import LabelMap
+from deid_assets.formats import FORMATS, ReadOptions
+from deid_assets.formats.read_settings import read_options
+
+BATCH_TOML = "batch.toml"
+_MAX_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a batch is read.
+
+    Args:
+        format: Name of the format; told from the files where ``None``.
+        labels: Label map of its annotations.
+        lang: Of notes that name no language; told from their text where ``None``.
+        sender: Who sent it; empty where nobody said.
+        options: What the readers have to know.
+    """
+
+    format: str | None
+    labels: LabelMap
+    lang: str | None
+    sender: str
+    options: ReadOptions
+
+
+def how_to_read(settings: Settings, told: Mapping[str, object], folder: Path | None = None) -> How:
+    """Return how a batch is read; the later of settings, ``batch.toml`` and what was told counts.
+
+    Args:
+        settings: Of the installation.
+        told: As ``deid batches retry`` was told.
+        folder: What arrived, where it is a folder, with or without a ``batch.toml``.
+
+    Raises:
+        ConfigError: A key is not known or has a value that is not allowed.
+    """
+    sources = [
+        ("settings, intake", settings.intake.model_dump(exclude_defaults=True)),
+        (BATCH_TOML, _of_folder(folder) if folder else {}),
+        ("deid batches retry", dict(told)),
+    ]
+    values: dict[str, object] = {}
+    read: dict[str, object] = {}
+    for where, own in sources:
+        values |= _checked(where, own).model_dump(exclude_defaults=True)
+        read |= flat(own.get("read") or {})
+    reading = Reading.model_validate({**values, "read": read})
+    return How(
+        reading.format or None,
+        label_map(reading.labels or settings.labels),
+        reading.lang or None,
+        reading.sender,
+        read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True),
+    )
+
+
+def flat(read: object) -> dict[str, str]:
+    """Return reading options as the command line has them: ``{"column": {"id": "nr"}}`` is ``column.id=nr``."""
+    found: dict[str, str] = {}
+    for key, value in read.items() if isinstance(read, Mapping) else ():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{name}": text for name, text in flat(value).items()}
+        elif isinstance(value, list | tuple):
+            found[str(key)] = ",".join(map(str, value))
+        else:
+            found[str(key)] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
+
+
+def _of_folder(folder: Path) -> dict[str, object]:
+    path = folder / BATCH_TOML
+    if not path.is_file() or path.is_symlink():
+        return {}
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ConfigError(f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read only")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; mend it") from None
+
+
+def _checked(where: str, own: Mapping[str, object]) -> Reading:
+    known = list(Reading.model_fields)
+    for key in own:
+        if key not in known:
+            nearest = get_close_matches(str(key), known, n=1)
+            raise ConfigError(f"{where}: a key is not known; write {nearest[0] if nearest else ', '.join(known)}")
+    try:
+        reading = Reading.model_validate(own)
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        raise ConfigError(f"{where}: {fault['loc'][0]}: {fault['msg']}") from None
+    if reading.format and reading.format not in FORMATS:
+        raise ConfigError(f"{where}: format is none of {', '.join(sorted(FORMATS))}; choose one")
+    if reading.labels:
+        label_map(reading.labels)
+    read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True)
+    return reading

@@ -1,0 +1,229 @@
+"""What became of each batch, and a count of its notes in which each stands once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import DeidError
+from deid_assets.intake.arrivals import ARRIVAL, find_arrival
+from deid_assets.intake.stops import Stop, find_stop, stopped_assets
+from deid_assets.policies import load_policy
+from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft
+from deid_assets.store.manifests import MANIFEST
+
+WITHDRAWN = "withdrawn"
+"""Path of the record that a batch was withdrawn."""
+_RAW, _RELEASED = "raw_notes", "released_corpus"
+
+
+class State(StrEnum):
+    """What became of a batch."""
+
+    NEW = "new"
+    MADE = "made"
+    RELEASED = "released"
+    STOPPED = "stopped"
+    UNREADABLE = "unreadable"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Notes by what became of them. A file that gave no note and should have counts as one that is unreadable.
+
+    Args:
+        released: Left in a release.
+        quarantined: Could be read, and are withheld from the release.
+        stopped: Could be read, in batches that were stopped.
+        withdrawn: In batches that were withdrawn, readable or not.
+        waiting: Were read, in batches that are neither released nor stopped.
+        unreadable: Could not be read, but for those withdrawn.
+    """
+
+    released: int = 0
+    quarantined: int = 0
+    stopped: int = 0
+    withdrawn: int = 0
+    waiting: int = 0
+    unreadable: int = 0
+
+    @property
+    def received(self) -> int:
+        """All of them."""
+        return sum(getattr(self, part.name) for part in fields(self))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What became of a batch.
+
+    Args:
+        batch: Its id.
+        state: What became of it.
+        tally: Its notes; all zero where none was ever read.
+        arrived_at: UTC, ISO 8601; empty where it is not known.
+        files: That arrived.
+        bytes: Of these.
+        attempt: How often it was to be tried again.
+        sender: Who sent it; empty where nobody said.
+        languages: Notes per language, as ``en:12+de:3``.
+        stops: What was not stored, and why.
+    """
+
+    batch: str
+    state: State
+    tally: Tally
+    arrived_at: str = ""
+    files: int = 0
+    bytes: int = 0
+    attempt: int = 0
+    sender: str = ""
+    languages: str = ""
+    stops: tuple[Stop, ...] = ()
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it was stopped, one line each."""
+        return [reason for stop in self.stops for reason in stop.reasons]
+
+
+def batch_ids(settings: Settings) -> list[str]:
+    """Return every batch that was taken in, sorted."""
+    folder = settings.store / "restricted" / "landing"
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def open_batches(settings: Settings, files: CorpusFiles) -> list[str]:
+    """Return the batches that are worked on: those not withdrawn."""
+    return [batch for batch in batch_ids(settings) if not is_withdrawn(files, batch)]
+
+
+def is_withdrawn(files: CorpusFiles, batch: str) -> bool:
+    """Whether a batch was withdrawn and not brought back since."""
+    record = files.find(WITHDRAWN, batch)
+    arrival = files.find(ARRIVAL, batch)
+    return record is not None and record.inputs == ({arrival.name: arrival.digest} if arrival else {})
+
+
+def look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
+    """Return what became of a batch, by its signed receipts.
+
+    Raises:
+        ProvenanceError: A receipt was altered.
+    """
+    arrival = find_arrival(files, batch)
+    raw = files.find(_RAW, batch)
+    found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
+    stops = tuple(stop for stop in found if stop is not None)
+    state = _state(settings, files, batch, raw, stops)
+    unread = next((stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None)
+    read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
+    counts = read.counts if read else {}
+    return Batch(
+        batch,
+        state,
+        _tally(files, batch, state, read, released=_released(settings, files, batch)),
+        arrived_at=arrival.arrived_at if arrival else "",
+        files=len(arrival.files) if arrival else 0,
+        bytes=sum(file.bytes for file in arrival.files) if arrival else 0,
+        attempt=arrival.attempt if arrival else 0,
+        sender=str(counts.get("sender", "")),
+        languages=str(counts.get("languages", "")),
+        stops=stops,
+    )
+
+
+def look_at_all(settings: Settings, files: CorpusFiles) -> list[Batch]:
+    """Return what became of every batch, sorted by id."""
+    return [look(settings, files, batch) for batch in batch_ids(settings)]
+
+
+def total(batches: Sequence[Batch]) -> Tally:
+    """Return the notes of all batches."""
+    return sum((batch.tally for batch in batches), Tally())
+
+
+def notes_line(tally: Tally) -> str:
+    """Return the notes that arrived as a sum in which each stands once."""
+    parts = [
+        f"{tally.released:,} released",
+        f"{tally.quarantined:,} quarantined",
+        f"{tally.unreadable:,} unreadable",
+        *([f"{tally.stopped:,} in stopped batches"] if tally.stopped else []),
+        *([f"{tally.withdrawn:,} withdrawn"] if tally.withdrawn else []),
+        *([f"{tally.waiting:,} in batches that are not done"] if tally.waiting else []),
+    ]
+    return f"{tally.received:,} received = {' + '.join(parts)}"
+
+
+def withdraw(files: CorpusFiles, found: Batch) -> None:
+    """Record that a batch is withdrawn, with the count of its notes, and erase all that was made of it but its files."""
+    arrival = files.find(ARRIVAL, found.batch)
+    files.write(
+        WITHDRAWN,
+        found.batch,
+        {},
+        receipt=ReceiptDraft(
+            code_version="1",
+            inputs={arrival.name: arrival.digest} if arrival else {},
+            counts={"notes": found.tally.received, "withheld": 0, "sender": found.sender, "languages": found.languages},
+        ),
+    )
+    files.erase(found.batch, keep=("landing", ARRIVAL, WITHDRAWN))
+
+
+def _state(settings: Settings, files: CorpusFiles, batch: str, raw: Receipt | None, stops: Sequence[Stop]) -> State:
+    if is_withdrawn(files, batch):
+        return State.WITHDRAWN
+    if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
+        return State.UNREADABLE
+    on_path = {*_path(settings)}
+    if any(stop.asset in on_path for stop in stops):
+        return State.STOPPED
+    if _released(settings, files, batch):
+        return State.RELEASED
+    return State.MADE if raw else State.NEW
+
+
+def _path(settings: Settings) -> list[str]:
+    """Return the assets without which nothing is released."""
+    try:
+        policy = load_policy(settings.release_policy).name
+    except DeidError:  # said by what loads the graph
+        policy = settings.release_policy
+    spans = [f"spans/{name}" for name in settings.line_up]
+    return [_RAW, "gold_annotations", *spans, "merged_spans", f"redacted_notes/{policy}", "quarantine", _RELEASED]
+
+
+def _tally(files: CorpusFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None) -> Tally:
+    """Count each note once. What an earlier release let out is out, also where its batch was stopped since."""
+    if released is not None and state is not State.WITHDRAWN:
+        held, unreadable = int(released.counts["quarantined"]), _unreadable(files, batch, released)
+        return Tally(released=int(released.counts["notes"]), quarantined=held - unreadable, unreadable=unreadable)
+    if read is None:
+        return Tally()
+    notes, withheld = int(read.counts.get("notes", 0)), int(read.counts.get("withheld", 0))
+    if state is State.WITHDRAWN:
+        return Tally(withdrawn=notes + withheld)
+    if state in (State.STOPPED, State.UNREADABLE):
+        return Tally(stopped=notes, unreadable=withheld)
+    return Tally(waiting=notes, unreadable=withheld)
+
+
+def _released(settings: Settings, files: CorpusFiles, batch: str) -> Receipt | None:
+    """Return the receipt of a release that lies where releases are handed over."""
+    return files.find(_RELEASED, batch) if (settings.released / batch / MANIFEST).is_file() else None
+
+
+def _unreadable(files: CorpusFiles, batch: str, released: Receipt) -> int:
+    """Return how many of a release's withheld notes could not be read."""
+    if "unreadable" in released.counts:
+        return int(released.counts["unreadable"])
+    raw = files.find(_RAW, batch)  # a release that is older than the count
+    return min(int(raw.counts["withheld"]), int(released.counts["quarantined"])) if raw else 0

@@ -1,0 +1,99 @@
+"""Why a batch was stopped, kept with a signature, so that the same failure is shown and not tried every night."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft
+
+STOPS = "stops"
+"""First segment of the path of a stop; the rest is the asset that was not stored."""
+_ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The last failure of an asset of a batch.
+
+    Args:
+        asset: Was not stored.
+        receipt: Signed: code version and inputs with which it failed, and counts.
+        reasons: One line each, without text of notes or names of files.
+    """
+
+    asset: str
+    receipt: Receipt
+    reasons: tuple[str, ...]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether something raised, so that it is worth another try; a failed check fails again."""
+        return bool(self.receipt.counts[_ERROR])
+
+    @property
+    def failed_checks(self) -> list[str]:
+        """Names of the blocking checks that failed."""
+        return self.receipt.failed_checks
+
+
+def record_stop(
+    files: CorpusFiles, asset: str, batch: str, reasons: Sequence[str], *, draft: ReceiptDraft, is_error: bool
+) -> None:
+    """Keep why an asset was not stored.
+
+    Args:
+        files: The store.
+        asset: Slash path.
+        batch: Partition.
+        reasons: One line each, without text.
+        draft: Code version, inputs, verdicts and counts.
+        is_error: Whether something raised.
+    """
+    counts: Mapping[str, int | float | str] = {**draft.counts, _ERROR: int(is_error)}
+    files.write(
+        f"{STOPS}/{asset}",
+        batch,
+        {"reasons": pa.table({"reason": pa.array(reasons, pa.string())})},
+        receipt=ReceiptDraft(draft.code_version, draft.inputs, draft.verdicts, counts),
+    )
+
+
+def find_stop(files: CorpusFiles, asset: str, batch: str) -> Stop | None:
+    """Return why an asset was not stored; ``None`` where it was stored since, or what it was made from changed.
+
+    Raises:
+        ProvenanceError: The record was altered.
+    """
+    receipt = files.find(f"{STOPS}/{asset}", batch)
+    if receipt is None:
+        return None
+    stored = _find(files, asset, batch)
+    if stored is not None and stored.created_at > receipt.created_at:
+        return None
+    if any(_digest(files, name) != digest for name, digest in receipt.inputs.items()):
+        return None
+    reasons = files.read(f"{STOPS}/{asset}", batch, "reasons").column("reason").to_pylist()
+    return Stop(asset, receipt, tuple(reasons))
+
+
+def stopped_assets(files: CorpusFiles, batch: str) -> list[str]:
+    """Return the assets of a batch of which a stop was ever recorded."""
+    folder = files.root / "internal" / STOPS
+    return sorted(path.parent.parent.relative_to(folder).as_posix() for path in folder.rglob(f"{batch}/receipt.json"))
+
+
+def _digest(files: CorpusFiles, name: str) -> str:
+    asset, _, batch = name.rpartition("@")
+    found = _find(files, asset, batch)
+    return found.digest if found else ""
+
+
+def _find(files: CorpusFiles, asset: str, batch: str) -> Receipt | None:
+    try:
+        return files.find(asset, batch)
+    except ProvenanceError:  # an altered receipt is one that has to be made again
+        return None

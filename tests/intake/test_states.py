@@ -1,0 +1,99 @@
+"""Each note that arrived stands once in the closing count, whatever became of its batch."""
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid_assets.config import Settings
+from deid_assets.intake.arrivals import list_files, sign_arrival, try_again
+from deid_assets.intake.reader import landing_folder
+from deid_assets.intake.states import State, look, look_at_all, notes_line, open_batches, total, withdraw
+from deid_assets.intake.stops import record_stop
+from deid_assets.store.files import CorpusFiles, ReceiptDraft, inputs_of
+
+KEY = b"0123456789abcdef"
+OUTCOMES = ("new", "unreadable", "stopped", "made", "released", "released and stopped since", "withdrawn", "retried")
+BATCHES = st.lists(
+    st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 9), st.integers(0, 5), st.integers(0, 4)), max_size=6
+)
+
+
+def arrive(home, files, number):
+    folder = landing_folder(home, f"b-{number}")
+    folder.mkdir(parents=True)
+    (folder / "notes.jsonl").write_text(f"{number}")
+    return sign_arrival(files, folder.name, list_files([folder / "notes.jsonl"], root=folder))
+
+
+def make(home, files, number, drawn):
+    """Write the receipts that a batch of this outcome has, and return how many of its notes were ever read."""
+    arrival, batch = arrive(home, files, number), f"b-{number}"
+    outcome, notes, unreadable, held = drawn
+    counts = {"notes": notes, "withheld": unreadable}
+    if outcome == "new":
+        return 0
+    if outcome in ("unreadable", "retried"):
+        failed = {"readable": {"passed": False, "blocking": True, "counts": {}}}
+        draft = ReceiptDraft("1", inputs_of([arrival]), failed, counts)
+        record_stop(files, "raw_notes", batch, ["why"], draft=draft, is_error=False)
+        if outcome == "retried":
+            try_again(files, batch, {}, landing=landing_folder(home, batch))
+            return 0
+        return notes + unreadable
+    raw = files.write("raw_notes", batch, {}, receipt=ReceiptDraft("1", inputs_of([arrival]), counts=counts))
+    if outcome.startswith("released"):
+        held = min(held, notes)
+        out = {"notes": notes - held, "quarantined": held + unreadable, "unreadable": unreadable}
+        (home.released / batch).mkdir(parents=True)
+        (home.released / batch / "manifest.json").touch()
+        files.write("released_corpus", batch, {}, receipt=ReceiptDraft("1", inputs_of([raw]), counts=out))
+    if outcome in ("stopped", "released and stopped since"):
+        record_stop(files, "merged_spans", batch, ["why"], draft=ReceiptDraft("2", inputs_of([raw])), is_error=False)
+    if outcome == "withdrawn":
+        withdraw(files, look(home, files, batch))
+    return notes + unreadable
+
+
+@given(BATCHES)
+@settings(max_examples=15, deadline=None)
+def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):
+    with tempfile.TemporaryDirectory() as folder:
+        home = Settings(home=Path(folder))
+        files = CorpusFiles(home.store, key=KEY)
+        expected = sum(make(home, files, number, drawn) for number, drawn in enumerate(mix))
+
+        found = look_at_all(home, files)
+        tally = total(found)
+
+    assert len(found) == len(mix)
+    assert tally.received == expected
+    parts = (tally.released, tally.quarantined, tally.stopped, tally.withdrawn, tally.waiting, tally.unreadable)
+    assert sum(parts) == expected
+    assert min(parts) >= 0
+    assert sum(
+        int(word.replace(",", "")) for word in notes_line(tally).split(" = ")[1].split() if word[0].isdigit()
+    ) == (expected)
+    names = {"retried": "new", "released and stopped since": "stopped"}
+    assert [batch.state.value for batch in found] == [names.get(outcome, outcome) for outcome, *_ in mix]
+
+
+def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_retry(tmp_path):
+    home = Settings(home=tmp_path)
+    files = CorpusFiles(home.store, key=KEY)
+    make(home, files, 1, ("released", 5, 2, 1))
+    files.write("spans/rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=ReceiptDraft("1"))
+
+    withdraw(files, look(home, files, "b-1"))
+
+    found = look(home, files, "b-1")
+    assert (found.state, found.tally.withdrawn, found.tally.received) == (State.WITHDRAWN, 7, 7)
+    assert open_batches(home, files) == []
+    assert files.find("raw_notes", "b-1") is files.find("spans/rules", "b-1") is None
+    assert (landing_folder(home, "b-1") / "notes.jsonl").exists()
+
+    try_again(files, "b-1", {}, landing=landing_folder(home, "b-1"))
+    assert look(home, files, "b-1").state is State.NEW
+    assert open_batches(home, files) == ["b-1"]
