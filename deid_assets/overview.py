@@ -58,7 +58,9 @@ def _show_stops(found: Sequence[Batch], console: Console) -> None:
     for batch in found:
         if batch.state in (State.STOPPED, State.UNREADABLE):
             first = next((stop for stop in batch.stops), None)
-            said = f" at {first.asset}, {first.receipt.created_at[:10]}: {_last(first)}" if first else ""
+            said = (
+                f" at {first.asset}, {first.receipt.created_at[:10]}: {_last(first)}" if first else f": {batch.fault}"
+            )
             line = f"{batch.batch} {batch.state}{said}; `deid batches show {batch.batch}` says more"
             console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from deid_assets.config import Settings
-from deid_assets.core.errors import DeidError
+from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import ARRIVAL, find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
@@ -74,6 +74,7 @@ class Batch:
         sender: Who sent it; empty where nobody said.
         languages: Notes per language, as ``en:12+de:3``.
         stops: What was not stored, and why.
+        fault: Why nothing can be told of it; empty where something can.
     """
 
     batch: str
@@ -86,11 +87,12 @@ class Batch:
     sender: str = ""
     languages: str = ""
     stops: tuple[Stop, ...] = ()
+    fault: str = ""
 
     @property
     def reasons(self) -> list[str]:
         """Why it was stopped, one line each."""
-        return [reason for stop in self.stops for reason in stop.reasons]
+        return [*filter(None, [self.fault]), *(reason for stop in self.stops for reason in stop.reasons)]
 
 
 def batch_ids(settings: Settings) -> list[str]:
@@ -100,8 +102,8 @@ def batch_ids(settings: Settings) -> list[str]:
 
 
 def open_batches(settings: Settings, files: CorpusFiles) -> list[str]:
-    """Return the batches that are worked on: those not withdrawn."""
-    return [batch for batch in batch_ids(settings) if not is_withdrawn(files, batch)]
+    """Return the batches that are worked on: those not withdrawn. One whose receipts were altered is refused there."""
+    return [batch for batch in batch_ids(settings) if look(settings, files, batch).state is not State.WITHDRAWN]
 
 
 def is_withdrawn(files: CorpusFiles, batch: str) -> bool:
@@ -112,11 +114,14 @@ def is_withdrawn(files: CorpusFiles, batch: str) -> bool:
 
 
 def look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
-    """Return what became of a batch, by its signed receipts.
+    """Return what became of a batch, by its signed receipts; of one with an altered receipt, that it is stopped."""
+    try:
+        return _look(settings, files, batch)
+    except ProvenanceError as error:
+        return Batch(batch, State.STOPPED, Tally(), fault=str(error))
 
-    Raises:
-        ProvenanceError: A receipt was altered.
-    """
+
+def _look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
     arrival = find_arrival(files, batch)
     raw = files.find(_RAW, batch)
     found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from deid_assets.core.errors import DeidError, InputError
 from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.landing import known_batches, take_in
+from deid_assets.defs.landing import known_batches, left_alone, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
@@ -76,7 +77,10 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         console.print(f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}.")
         write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
     # Nobody is still writing: these files were put here by this process or before it was started.
-    take_in(settings, settle_s=0)
+    if not take_in(settings, settle_s=0) and notes is not None:
+        console.print("What was named arrived before, byte for byte, or waits to be split.", highlight=False)
+    for rule, count in sorted(Counter(rule for _, rule in left_alone(settings, settle_s=0)).items()):
+        console.print(f"Left in the landing folder: {count:,}, {rule}.", style="yellow", highlight=False)
     parts = split_arrivals(settings)
     if len(parts) > 1:
         console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)

@@ -80,6 +80,19 @@ def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):
     assert [batch.state.value for batch in found] == [names.get(outcome, outcome) for outcome, *_ in mix]
 
 
+def test_a_batch_with_an_altered_receipt_is_shown_as_stopped_and_hides_no_other(tmp_path):
+    home = Settings(home=tmp_path)
+    files = CorpusFiles(home.store, key=KEY)
+    for number in (1, 2):
+        make(home, files, number, ("made", 3, 0, 0))
+    receipt = home.store / "restricted" / "arrival" / "b-1" / "receipt.json"
+    receipt.write_text(receipt.read_text().replace('"files": 1', '"files": 2'))
+
+    altered, other = look_at_all(home, files)
+    assert (altered.state, "signature does not match" in altered.fault) == (State.STOPPED, True)
+    assert (other.state, other.tally.received) == (State.MADE, 3)
+
+
 def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_retry(tmp_path):
     home = Settings(home=tmp_path)
     files = CorpusFiles(home.store, key=KEY)
