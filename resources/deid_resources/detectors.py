@@ -85,9 +85,8 @@ class DetectorPool:
             chunks = waiting.popleft()
             ends = list(accumulate(map(len, chunks), initial=len(found)))
             try:
-                for part in self.map_detecting(
-                    work, chunks, names=[name], on_progress=lambda n, ends=ends: tell(stage, ends[n], len(notes))
-                ):
+                told = partial(_tell_notes, stage, ends, len(notes))
+                for part in self.map_detecting(work, chunks, names=[name], on_progress=told):
                     found += part
             except WorkerDied:
                 deaths += 1
@@ -142,6 +141,10 @@ class DetectorPool:
         """
         located = {name: _located(*self._locate(name), digests=self._digests) for name in names}
         return run_parts(partial(_work_in_worker, work, located), parts, workers=self._workers, on_progress=on_progress)
+
+
+def _tell_notes(stage: str, ends: Sequence[int], of: int, finished: int) -> None:
+    tell(stage, ends[finished], of)
 
 
 def _smaller(chunks: Sequence[Sequence[Note]]) -> list[list[Sequence[Note]]]:
