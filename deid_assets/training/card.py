@@ -104,6 +104,13 @@ def write_card(folder: Path, card: Card) -> None:
     (folder / CARD).write_text(json.dumps(card.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
 
 
+def close_folder(folder: Path) -> None:
+    """Let the owner alone open a model folder and what is in it: models remember words of the notes."""
+    for path in [folder, *folder.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
 def read_card(folder: Path, *, verify: bool = False) -> Card:
     """Return the card of a model folder.
 

@@ -16,7 +16,7 @@ from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
-from deid_assets.training.card import CARD, TAGGER, Card, read_card, write_card
+from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
 from deid_assets.training.recipe import Recipe, Strategy, check_strategy
@@ -74,6 +74,7 @@ def train_model(
     if (out / CARD).exists():
         old = read_card(out, verify=True)
         if old.fingerprint == fingerprint:
+            close_folder(out)
             return old
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: it holds something that is no model; name a new or empty folder")
@@ -93,6 +94,7 @@ def train_model(
     spent = time.process_time() - cpu
     card = describe(recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent)
     write_card(best.folder, card)
+    close_folder(best.folder)
     _replace(best.folder, out)
     shutil.rmtree(part)
     return card

@@ -18,7 +18,8 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin, available
 from deid_assets.store.files import ALL, CorpusFiles
-from deid_assets.training import CARD, Recipe, load_recipe, read_card
+from deid_assets.training import CARD, Card, Recipe, load_recipe, read_card
+from deid_assets.training.card import close_folder
 from deid_assets.training.corpora import GOLD, owner_of
 from deid_assets.training.export import ONNX
 
@@ -146,6 +147,18 @@ def pack(folder: Path) -> pa.Table:
     return pa.table([pa.array(columns[0], pa.string()), pa.array(columns[1], pa.large_binary())], schema=FILES)
 
 
+def check_packed(table: pa.Table, card: Card) -> None:
+    """Check that a packed folder is the one whose card was read and whose model was scored.
+
+    Raises:
+        ProvenanceError: A file changed meanwhile.
+    """
+    rows = table.to_pylist()
+    found = {row["path"]: hashlib.sha256(row["content"]).hexdigest() for row in rows if row["path"] != CARD}
+    if found != dict(card.files):
+        raise ProvenanceError("the model changed while it was scored; run the job train_taggers again")
+
+
 def unpack(table: pa.Table, folder: Path) -> None:
     """Write a model folder, whole or not at all; a process that does the same at once does no harm."""
     part = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
@@ -154,6 +167,7 @@ def unpack(table: pa.Table, folder: Path) -> None:
         target = part / row["path"]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(row["content"])
+    close_folder(part)
     try:
         part.rename(folder)
     except OSError:  # another process was first

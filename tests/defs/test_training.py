@@ -1,5 +1,6 @@
 """Taggers in the graph: trained, exported, gated and used, on small corpora through Dagster."""
 
+import hashlib
 import json
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.store.files import ALL
+from deid_assets.training import CARD
 
 CRF = """\
 name = "mine"
@@ -84,6 +86,37 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
     corpus.files.verify_chain("released_corpus", batch)
     manifest = json.loads((corpus.settings.released / batch / "manifest.json").read_text())
     assert set(manifest["line_up"]) == {"stencil", "mine"}
+
+
+def blinded(folder):
+    """Zero a model's weights and make its card fit: what someone without the key can do."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = folder / "weights.safetensors"
+    save_file({name: values * (values.dtype.kind != "f") for name, values in load_file(weights).items()}, weights)
+    card = json.loads((folder / CARD).read_text())
+    card["files"]["weights.safetensors"] = hashlib.sha256(weights.read_bytes()).hexdigest()
+    (folder / CARD).write_text(json.dumps(card))
+
+
+def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
+    needs("crf")
+    from safetensors.numpy import load_file
+
+    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="tagger_f1 = 0.4")
+    assert installation.run(None, job="train_taggers").success
+    first = installation.corpus().files.receipt("tagger/mine", ALL)
+    blinded(installation.home / "training" / "mine")
+    (installation.store / "restricted" / "tagger" / "mine" / ALL / "receipt.json").unlink()
+    assert installation.run(None, job="train_taggers").success
+    corpus = installation.corpus()
+    again = corpus.files.receipt("tagger/mine", ALL)
+
+    assert again.counts["dev_f1"] == first.counts["dev_f1"] > 0.4
+    model = corpus.taggers.unpacked("tagger/mine")
+    assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
+    folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
+    assert {path.stat().st_mode & 0o077 for path in folders} == {0}
 
 
 def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_records, needs):
