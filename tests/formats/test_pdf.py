@@ -3,7 +3,6 @@
 import io
 import os
 import tempfile
-import time
 import zlib
 from pathlib import Path
 
@@ -168,10 +167,8 @@ def test_levels_of_the_spine_are_no_names_of_glyphs(tmp_path):
 
 
 def test_a_file_that_takes_too_long_is_a_fault_when_its_time_is_up(tmp_path):
-    start = time.monotonic()
     (fault,) = read(pdf(shown("x")), tmp_path, timeout_s=0.001)
     assert (fault.kind, fault.note_id) == ("timed-out", "a")
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.skipif(os.name == "nt", reason="memory is bounded by POSIX limits")
