@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.core.verdicts import Tally
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.intake.states import Batch, State, look_at_all, notes_line, total
 from deid_assets.intake.stops import Stop
 from deid_assets.store.files import ALL, Receipt
+from deid_assets.store.receipts import state_of
 from deid_resources.corpus import Corpus
 
 
@@ -107,5 +109,4 @@ def _sum(receipts: Sequence[Receipt], count: str) -> int:
 
 def _checks(receipts: Sequence[Receipt]) -> str:
     rows = [row for receipt in receipts for row in receipt.verdicts.values()]
-    passed = sum(row["passed"] for row in rows)
-    return f"{passed:,} of {len(rows):,} passed" + ("" if passed == len(rows) else ", the others are warnings")
+    return str(Tally.of(map(state_of, rows)))

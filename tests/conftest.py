@@ -54,6 +54,7 @@ recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"
 languages = ["en"]
+release.require = "none"
 [gates]
 min_gold_characters = 1
 """

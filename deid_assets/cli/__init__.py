@@ -6,6 +6,7 @@ standard error, nothing written; 3 a fault of the program.
 
 from deid_assets.cli.alignment import map_spans
 from deid_assets.cli.app import app
+from deid_assets.cli.approval import approve
 from deid_assets.cli.batches import batches_app
 from deid_assets.cli.bench import bench
 from deid_assets.cli.commands import corpus, detect, doctor, redact
@@ -17,6 +18,7 @@ from deid_assets.cli.migration import migrate
 from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
+from deid_assets.cli.sampling import sample
 from deid_assets.cli.training import export, list_recipes, train
 from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
@@ -25,6 +27,7 @@ __all__ = [
     "adjudicate",
     "agree",
     "app",
+    "approve",
     "audit_gold",
     "batches_app",
     "bench",
@@ -49,6 +52,7 @@ __all__ = [
     "redact",
     "reidentify",
     "repopulate",
+    "sample",
     "train",
     "twin",
     "vault_app",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated as Arg
+from typing import Any
 
 import typer
 
@@ -54,6 +56,7 @@ def verify(
             f"{folder}: as released; batch {manifest.get('batch')}, {counts.get('notes')} notes, "
             f"policy {manifest.get('policy', {}).get('name')}, made {manifest.get('created_at')}"
         )
+        _say_what_is_known(manifest)
     if key is None:
         say("the signature was not checked: anyone could have written this manifest")
     else:
@@ -70,6 +73,20 @@ def _lists(folder: Path, asked: Path | None) -> list[Path]:
     own = [settings.release_record] if parent == settings.released.resolve() else []
     beside = parent / RELEASES
     return [*own, *([asked] if asked else [beside] if own or beside.is_file() else [])]
+
+
+def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
+    """Repeat whether anybody measured what was missed, and who approved the release."""
+    measurement = manifest.get("measurement") or {}
+    if not manifest.get("measured"):
+        say(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
+    else:
+        say(
+            f"measured on {measurement['annotated_notes']:,} annotated notes: {measurement['hidden']:,} of "
+            f"{measurement['gold_spans']:,} identifiers hidden, at least {measurement['lower']:.4f} with 95 % confidence"
+        )
+    if approval := manifest.get("approval"):
+        say(f"approved by {approval['by']} at {approval['at']}, who had read the page {approval['page'][:12]}")
 
 
 def _own_key() -> Path:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -108,6 +108,23 @@ class Reading(_Frozen):
     read: Mapping[str, Any] = Field(default_factory=dict)
 
 
+class ReleaseSettings(_Frozen):
+    """What a batch must have before it leaves.
+
+    Args:
+        require: ``gold`` keeps a batch back that was not measured, that is, with fewer than ``gates.min_gold_spans``
+            gold spans; ``none`` lets it leave as *not measured*.
+        annotated_notes: With ``gold``, the annotated notes that a batch must have besides.
+        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold spans hidden.
+        approval: Whether somebody must approve the page on a batch before it leaves; see ``deid approve``.
+    """
+
+    require: Literal["gold", "none"] = "gold"
+    annotated_notes: int = Field(default=0, ge=0)
+    lower_bound: Share = 0.0
+    approval: bool = False
+
+
 class Settings(_Frozen):
     """How this installation de-identifies.
 
@@ -130,6 +147,7 @@ class Settings(_Frozen):
         gates: Limits of the data-quality checks.
         batches: How large a batch may be.
         intake: How what arrives is read, where nothing else is said.
+        release: What a batch must have before it leaves.
         vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
@@ -153,6 +171,7 @@ class Settings(_Frozen):
     gates: Gates = Gates()
     batches: Batches = Batches()
     intake: Reading = Reading()
+    release: ReleaseSettings = ReleaseSettings()
     vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")

@@ -178,7 +178,7 @@ def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str)
     _check_unchanged(before, draft.sources)
     verdicts = _answers(plan.checks, draft)
     results = [_result(check, verdicts[check.name]) for check in plan.checks]
-    failed = [verdicts[check.name] for check in plan.checks if check.blocking and not verdicts[check.name].passed]
+    failed = [verdicts[check.name] for check in plan.checks if check.blocking and verdicts[check.name].failed]
     if failed:
         reasons = why_stopped(failed)
         tried = replace(_receipt(draft, plan, verdicts), inputs=before)
@@ -235,11 +235,16 @@ def _check_unchanged(before: Mapping[str, str], sources: Sequence[Receipt]) -> N
 
 
 def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
+    """Return a verdict as Dagster shows it: what is not applicable is a warning, which is not green and stops nothing."""
     return dg.AssetCheckResult(
         check_name=check.name,
         passed=verdict.passed,
-        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-        metadata={**verdict.counts, **({"reasons": show_lines(verdict.reasons)} if verdict.reasons else {})},
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking and verdict.failed else dg.AssetCheckSeverity.WARN,
+        metadata={
+            "verdict": verdict.state.value,
+            **verdict.counts,
+            **({"reasons": show_lines(verdict.reasons)} if verdict.reasons else {}),
+        },
         description=verdict.description,
     )
 
@@ -268,6 +273,7 @@ def _receipt(draft: Draft, plan: Plan, verdicts: Mapping[str, Verdict]) -> Recei
             check.name: {
                 "passed": verdicts[check.name].passed,
                 "blocking": check.blocking,
+                "applicable": verdicts[check.name].applicable,
                 "counts": verdicts[check.name].counts,
             }
             for check in plan.checks

@@ -3,13 +3,12 @@
 import dagster as dg
 
 deps_gated = dg.AutomationCondition.all_deps_match(
-    dg.AutomationCondition.will_be_requested()
-    | dg.AutomationCondition.all_checks_match(dg.AutomationCondition.check_passed(), blocking_only=True)
+    dg.AutomationCondition.will_be_requested() | ~dg.AutomationCondition.execution_failed()
 ).with_label("deps_gated")
-"""Every dependency is either about to be made in the same run, or has passed its blocking checks.
+"""Every dependency is either about to be made in the same run, or did not fail when it was last made.
 
-``eager()`` alone starts after a failed blocking check, and Dagster's own ``all_deps_blocking_checks_passed``
-needs one tick per layer.
+An asset fails where one of its blocking checks does (``defs/audit.py``), and ``eager()`` alone would start what is below
+it all the same. The checks themselves cannot be asked: to Dagster one that is not applicable is one that did not pass.
 """
 
 eager_and_gated = dg.AutomationCondition.eager() & deps_gated

@@ -11,6 +11,7 @@ from deid_assets.config import Settings
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
+    approving,
     build_scores,
     detection,
     diffing,
@@ -25,10 +26,11 @@ from deid_assets.defs import (
 )
 from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
-from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
+from deid_assets.store.approvals import APPROVAL, REPORT
 from deid_resources.corpus import corpus_resource
 from deid_resources.installation import checked_snapshot
 from deid_resources.nowhere import nowhere
@@ -103,14 +105,13 @@ def definitions_of(snapshot: Snapshot) -> dg.Definitions:
         assets=[
             landing,
             *upstream,
-            *release_end(released, usable, upstream=upstream),
-            diffing.release_diff(released),
+            *release_end(settings, released, usable, upstream=upstream),
             privacy.hips(settings, policies),
             *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the line-up names it, and it is not installed") for name in absent),
         ],
-        jobs=jobs(usable),
+        jobs=[*jobs(usable), *([approving.approve_job()] if settings.release.approval else [])],
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
         schedules=[nightly_schedule],
         resources={"corpus": corpus_resource(snapshot), "vault": vault_resource(settings.vault), "io_manager": nowhere},
@@ -225,44 +226,56 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
 
 
 def release_end(
-    policy: Policy, detectors: Sequence[str], *, upstream: Sequence[dg.AssetsDefinition]
+    settings: Settings, policy: Policy, detectors: Sequence[str], *, upstream: Sequence[dg.AssetsDefinition]
 ) -> list[dg.AssetsDefinition]:
-    """Return what leaves, and the evidence.
+    """Return the evidence, the approval where one is asked for, and what leaves.
 
     Args:
+        settings: Of the installation.
         policy: The one that is released.
         detectors: Those that can be used.
         upstream: The assets behind a release. It is refused where one was made by another version of them.
     """
-    released = audited_asset(
-        partial(release.make_released_corpus, policy=policy, code_versions=code_versions(upstream)),
-        Plan(
-            key=release.RELEASED,
-            checks=release.CHECKS,
-            deps=[ingest.RAW_NOTES, f"redacted_notes/{policy.name}", redaction.QUARANTINE],
-            code_version=f"{software_version()}+{policy.digest[:12]}",
-            group="release",
-            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
-            "raw notes holds.",
-            kinds={"parquet", "json", "published"},
-            schema=release.NOTES,
-        ),
-    )
-    versions = code_versions([*upstream, released])
     report = audited_asset(
-        partial(evidence.make_release_report, policy=policy, detectors=detectors, code_versions=versions),
+        partial(
+            evidence.make_release_report, policy=policy, detectors=detectors, code_versions=code_versions(upstream)
+        ),
         Plan(
-            key=evidence.REPORT,
+            key=REPORT,
             checks=evidence.CHECKS,
-            deps=[release.RELEASED],
-            code_version=software_version(),
+            deps=[f"redacted_notes/{policy.name}", redaction.QUARANTINE],
+            code_version=f"{software_version()}+{settings.digest('release', 'gates')}",
             group="release",
             description="One page of evidence for whoever signs the release.",
             kinds={"report", "html"},
             schema=evidence.CHECK_ROWS,
         ),
     )
-    return [released, report]
+    asked = settings.release.approval
+    tags = AWAITS_APPROVAL if asked else {}
+    released = audited_asset(
+        partial(release.make_released_corpus, policy=policy, code_versions=code_versions([*upstream, report])),
+        Plan(
+            key=release.RELEASED,
+            checks=release.CHECKS,
+            deps=[
+                ingest.RAW_NOTES,
+                f"redacted_notes/{policy.name}",
+                redaction.QUARANTINE,
+                REPORT,
+                *([APPROVAL] if asked else []),
+            ],
+            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}",
+            group="release",
+            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
+            "raw notes holds.",
+            kinds={"parquet", "json", "published"},
+            schema=release.NOTES,
+            tags=tags,
+        ),
+    )
+    approval = [approving.release_approval] if asked else []
+    return [report, *approval, released, diffing.release_diff(policy, tags=tags)]
 
 
 def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:

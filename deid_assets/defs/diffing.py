@@ -1,7 +1,7 @@
 """release_diff: what a batch's release changed against the one it replaced."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -13,6 +13,7 @@ from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
 from deid_assets.defs.detection import read_notes_of, read_outcomes
+from deid_assets.defs.display import show_page
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.merging import MERGED, read_gold
 from deid_assets.defs.release import RELEASED, release_chain
@@ -21,7 +22,7 @@ from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
-from deid_assets.reports.release_diff import release_diff_html, release_diff_md
+from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
 from deid_resources.snapshot import software_version
@@ -42,7 +43,7 @@ RUNS = pa.schema(
 """Edit maps of the last two releases, as JSON without text; ``release`` is the digest of the release's receipt."""
 
 
-def release_diff(policy: Policy) -> dg.AssetsDefinition:
+def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinition:
     """Return the asset that compares a batch's release with the one before."""
     return audited_asset(
         lambda batch, corpus: make_release_diff(batch, corpus, policy=policy),
@@ -56,6 +57,7 @@ def release_diff(policy: Policy) -> dg.AssetsDefinition:
             "Offsets and categories, no text.",
             kinds={"report", "html", "parquet"},
             schema=RUNS,
+            tags=tags,
         ),
     )
 
@@ -77,6 +79,7 @@ def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
         title=f"Batch {batch}",
         old=f"release {name[:12]}" if name else "no release before",
         new=f"release {receipt.digest[:12]}",
+        first=None if earlier else First(len(current), sum(len(one.edits) for one in current)),
     )
     return Draft(
         tables={"runs": _table([(name, False, earlier), (receipt.digest, True, current)])},
@@ -88,12 +91,12 @@ def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
                 blocking=False,
                 counts=uncovered,
                 description="The page lists each place, with what is responsible.",
-            )
+            ).unless(not earlier, "no release before this one")
         ],
         counts={"notes": len(current), "compared": found.same + found.changed, **document["replacements"]},
         metadata={
-            "changes": dg.MetadataValue.md(release_diff_md(document)),
-            "report": dg.MetadataValue.path(str(path)),
+            "changes": dg.MetadataValue.md(release_diff_md(document) if earlier else FIRST),
+            "report": show_page(path),
         },
         publish=lambda _: _write(path, page),
     )

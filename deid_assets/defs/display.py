@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import dagster as dg
 
@@ -56,6 +57,11 @@ def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataV
         "scores": dg.MetadataValue.md(tables.scores_md(evaluation)),
         "plot": show_png(plots.recall_png(evaluation, title=title), title=title),
     }
+
+
+def show_page(path: Path) -> dg.MetadataValue:
+    """Return a page that was written: a link where a loopback server of the reports is named, and else its path."""
+    return dg.MetadataValue.path(str(path.absolute()))
 
 
 def show_png(png: bytes, *, title: str) -> dg.MetadataValue:

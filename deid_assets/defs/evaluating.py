@@ -110,7 +110,7 @@ def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Dra
                 blocking=False,
                 counts={"batches_with_gold": len(with_gold), "reported": len(done)},
                 description="Batches without this detector's spans are not in its report.",
-            )
+            ).unless(not with_gold, "no batch has gold")
         ],
         counts={"batches": len(done), "annotated_notes": len(gold), "pages": len(pages)},
         metadata={

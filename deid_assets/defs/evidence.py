@@ -1,32 +1,34 @@
-"""release_report: everything a privacy officer needs to judge one released batch, on one page."""
+"""release_report: everything a privacy officer needs to judge one batch before it is released, on one page."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import dagster as dg
 import pyarrow as pa
 
 import deid_assets
+from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
-from deid_assets.defs import detection, ingest, merging, redaction, release
+from deid_assets.defs import detection, ingest, merging, redaction
 from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.display import show_page
+from deid_assets.defs.measuring import consequence, measure
 from deid_assets.defs.merging import MERGED
 from deid_assets.defs.redaction import QUARANTINE
-from deid_assets.defs.release import RELEASED, release_chain, verify_current
+from deid_assets.defs.release import release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow
-from deid_assets.reports import Component, Link, Quarantined, ReleaseSummary, release_html
+from deid_assets.reports import Component, Link, Outcome, Quarantined, ReleaseSummary, release_html
+from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
 
-REPORT = "release_report"
-
-CHECKS = (Check("release_passed", "Every blocking check of the release passed and no note is unaccounted for."),)
+CHECKS = (Check("release_passed", "No blocking check failed and no note is unaccounted for."),)
 
 LIMITS = (
     "Detectors miss kinds and spellings that they were not made for; recall is known only where people annotated.",
@@ -41,6 +43,7 @@ CHECK_ROWS = pa.schema(
         pa.field("check", pa.string(), nullable=False),
         pa.field("blocking", pa.bool_(), nullable=False),
         pa.field("passed", pa.bool_(), nullable=False),
+        pa.field("applicable", pa.bool_(), nullable=False),
     ]
 )
 
@@ -55,44 +58,70 @@ def make_release_report(
         corpus: The installation.
         policy: The one that is released.
         detectors: Those that can be used.
-        code_versions: Slash path to present code version, of the release and every asset behind it.
+        code_versions: Slash path to present code version, of every asset behind a release.
 
     Raises:
-        ProvenanceError: The release does not rest on what is stored now.
+        ProvenanceError: What would be released does not rest on what is stored now.
     """
-    verify_current(RELEASED, batch, corpus, code_versions=code_versions)
+    redacted = f"redacted_notes/{policy.name}"
+    for asset in (redacted, QUARANTINE):
+        verify_current(asset, batch, corpus, code_versions=code_versions)
     summary = summarize(batch, corpus, policy=policy, detectors=detectors)
-    path = corpus.settings.reports / f"release-{batch}.html"
+    path = page_of(corpus.settings, batch)
+    page = release_html(summary).encode()
     rows = [
-        {"asset": check.asset, "check": check.name, "blocking": check.blocking, "passed": check.passed}
+        {name: getattr(check, "name" if name == "check" else name) for name in CHECK_ROWS.names}
         for check in summary.checks
     ]
-    passed = summary.outcome != "failed"
     return Draft(
         tables={"checks": pa.Table.from_pylist(rows, CHECK_ROWS)},
-        sources=[corpus.files.receipt(RELEASED, batch)],
-        verdicts=[
-            Verdict("release_passed", passed, True, {"checks": len(rows)}, "The page opens with the same answer.")
-        ],
-        counts={"received": summary.received, "released": summary.released, "quarantined": summary.held},
-        metadata={"report": dg.MetadataValue.path(str(path))},
-        publish=lambda _: _write(path, release_html(summary)),
+        sources=[corpus.files.receipt(asset, batch) for asset in (redacted, QUARANTINE)],
+        verdicts=[_release_passed(summary)],
+        counts={
+            "outcome": summary.outcome.replace(" ", "-"),
+            "received": summary.received,
+            "released": summary.released,
+            "quarantined": summary.held,
+            **{f"checks_{name}": count for name, count in summary.tally._asdict().items()},
+            PAGE: hashlib.sha256(page).hexdigest(),
+        },
+        metadata={"report": show_page(path)},
+        publish=lambda _: _write(path, page),
     )
+
+
+def _release_passed(summary: ReleaseSummary) -> Verdict:
+    """Check what the page begins with; a batch that was not measured has not passed."""
+    verdict = Verdict(
+        "release_passed",
+        passed=summary.outcome is not Outcome.FAILED,
+        blocking=True,
+        counts=summary.tally._asdict(),
+        description="The page opens with the same answer.",
+    )
+    return verdict.unless(summary.outcome is Outcome.NOT_MEASURED, f"not measured. {summary.unmeasured}")
+
+
+def page_of(settings: Settings, batch: str) -> Path:
+    """Return where the page on a batch lies."""
+    return settings.reports / f"release-{batch}.html"
 
 
 def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str]) -> ReleaseSummary:
     """Collect the evidence from the signed receipts, not from Dagster's event log."""
     files = corpus.files
-    released = files.receipt(RELEASED, batch)
-    chain = release_chain(released, corpus)
+    held = files.receipt(QUARANTINE, batch)
+    chain = release_chain(held, corpus)
+    measured = measure(batch, corpus)
+    redacted = files.receipt(f"redacted_notes/{policy.name}", batch)
     scores = scores_from_table(files.read(MERGED, batch, "scores"))
     actions, default_action = in_words(policy)
     return ReleaseSummary(
         batch=batch,
         policy=policy.name,
-        created_at=datetime.fromisoformat(released.created_at),
-        received=int(files.receipt(QUARANTINE, batch).counts["received"]),
-        released=int(released.counts["notes"]),
+        created_at=datetime.fromisoformat(held.created_at),
+        received=int(held.counts["received"]),
+        released=int(redacted.counts["notes"]),
         checks=_checks(chain),
         actions=actions,
         default_action=default_action,
@@ -109,17 +138,27 @@ def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence
         gold=f"{scores[MERGED].notes.notes:,} annotated notes of this batch" if MERGED in scores else "",
         limits=LIMITS,
         code_version=deid_assets.__version__,
+        not_measured=measured.reason,
+        consequence=consequence(measured),
     )
 
 
 def _checks(chain: Sequence[Receipt]) -> tuple[CheckRow, ...]:
     groups = (
         ingest.RAW_NOTES_CHECKS, ingest.GOLD_CHECKS, detection.CHECKS, merging.CHECKS, redaction.CHECKS,
-        redaction.QUARANTINE_CHECKS, release.CHECKS,
+        redaction.QUARANTINE_CHECKS,
     )  # fmt: skip
     descriptions_of = {check.name: check.description for group in groups for check in group}
     return tuple(
-        CheckRow(name, row["passed"], row["blocking"], dict(row["counts"]), descriptions_of.get(name, ""), link.asset)
+        CheckRow(
+            name,
+            row["passed"],
+            row["blocking"],
+            dict(row["counts"]),
+            descriptions_of.get(name, ""),
+            link.asset,
+            row.get("applicable", True),
+        )
         for link in chain
         for name, row in link.verdicts.items()
     )
@@ -148,6 +187,6 @@ def _line_up(corpus: Corpus, detectors: Sequence[str]) -> tuple[Component, ...]:
     )
 
 
-def _write(path: Path, html: str) -> None:
+def _write(path: Path, page: bytes) -> None:
     with atomic_file(path) as file:
-        file.write(html.encode())
+        file.write(page)

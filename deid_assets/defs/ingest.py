@@ -188,7 +188,9 @@ def _readable(kept: int, withheld: int, limit: float, reasons: Sequence[str]) ->
         reasons = ["no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"]
     # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before.
     passed = kept > 0 and verdict.passed
-    return Verdict(verdict.name, passed, True, verdict.counts, verdict.description, reasons=reasons)
+    return Verdict(
+        verdict.name, passed, True, verdict.counts, "What could not be read goes to quarantine.", reasons=reasons
+    )
 
 
 def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:
@@ -199,7 +201,7 @@ def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict
         blocking=False,
         counts={"notes": len(notes), "unknown": unknown},
         description="Notes in other languages are read by the rules that need no language.",
-    )
+    ).unless(not notes, "no notes")
 
 
 def _faults(faults: Sequence[Fault]) -> pa.Table:

@@ -1,7 +1,7 @@
 """Jobs, the landing sensor and the nightly schedule."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -33,10 +33,22 @@ TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "onnx")
 ON_DEMAND = {"deid/on_demand": "yes"}
 """Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""
 
+APPROVE_JOB = "approve_release"
+AWAITS_APPROVAL = {"deid/awaits": "approval"}
+"""Tag of what is made once somebody approved it."""
+
+
+def tagged(tag: Mapping[str, str]) -> dg.AssetSelection:
+    """Return the assets with a tag."""
+    ((name, value),) = tag.items()
+    return dg.AssetSelection.tag(name, value)
+
+
 main_job = dg.define_asset_job(
     MAIN_JOB,
-    selection=dg.AssetSelection.all() - SCORES - TAGGERS - dg.AssetSelection.tag(*next(iter(ON_DEMAND.items()))),
-    description="One batch, from raw notes to the released corpus and its report. The landing sensor starts it.",
+    selection=dg.AssetSelection.all() - SCORES - TAGGERS - tagged(ON_DEMAND) - tagged(AWAITS_APPROVAL),
+    description="One batch, from raw notes to the page on it and, unless somebody must approve that, the released "
+    "corpus. The landing sensor starts it.",
 )
 
 nightly_job = dg.define_asset_job(

@@ -119,7 +119,7 @@ def judge_search(found: Search, done: Sequence[str], gates: Gates) -> Verdict:
             **(_of_draw(found, gates) if found.drawn < found.notes else {}),
         },
         description=_told(found, is_whole=is_whole, limit=gates.residual),
-    )
+    ).unless(not found.hits, "no redacted note to search")
 
 
 def _of_draw(found: Search, gates: Gates) -> dict[str, int | float]:

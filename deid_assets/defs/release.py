@@ -15,12 +15,14 @@ from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.measuring import measure
 from deid_assets.defs.merging import MERGED, read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
+from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
@@ -31,6 +33,8 @@ RELEASED = "released_corpus"
 CHECKS = (
     Check("provenance", "Every receipt back to the raw notes is signed, current and passed its checks."),
     Check("complete", "Notes received equal notes released plus notes in quarantine."),
+    Check("measured", "People annotated as many notes of the batch as release.require asks for."),
+    Check("approved", "Somebody approved the present page on the batch, where release.approval asks for it."),
 )
 
 NOTES = pa.schema(
@@ -58,11 +62,42 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
     """
     redacted = f"redacted_notes/{policy.name}"
-    for asset in (redacted, QUARANTINE):
-        verify_current(asset, batch, corpus, code_versions=code_versions)
-    sources = [corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE)]
+    verify_current(REPORT, batch, corpus, code_versions=code_versions)
+    sources = [corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)]
+    approval = find_approval(corpus.files, batch) if corpus.settings.release.approval else None
+    found = measure(batch, corpus)
     notes = corpus.files.read(redacted, batch, "notes")
-    released = pa.table(
+    released = _under_new_ids(notes, corpus)
+    raw = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
+    unread = corpus.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
+    held = corpus.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
+    kept = _baseline(batch, corpus)
+    return Draft(
+        tables={"notes": released},
+        sources=[*sources, *([approval] if approval else [])],
+        verdicts=[
+            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
+            complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
+            found.judge(),
+            _approved(approval, batch, corpus),
+        ],
+        counts={
+            "policy": policy.name,
+            "policy_digest": policy.digest[:12],
+            "notes": released.num_rows,
+            "quarantined": len(held),
+            "unreadable": len(unread),
+            "measured": int(found.measured),
+            BASELINE_NOTES: len(kept),
+        },
+        metadata={"folder": str(release_folder(corpus, batch))},
+        publish=lambda receipt: _record(corpus, policy, receipt, kept=kept),
+        release=lambda receipt: _release(corpus, policy, released, receipt),
+    )
+
+
+def _under_new_ids(notes: pa.Table, corpus: Corpus) -> pa.Table:
+    return pa.table(
         {
             "id": [pseudonym(corpus, "note", value) for value in notes.column("note_id").to_pylist()],
             "patient_id": [pseudonym(corpus, "patient", value) for value in notes.column("patient_id").to_pylist()],
@@ -71,29 +106,15 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
         },
         schema=NOTES,
     )
-    raw = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
-    unread = corpus.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
-    held = corpus.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
-    kept = _baseline(batch, corpus)
-    return Draft(
-        tables={"notes": released},
-        sources=sources,
-        verdicts=[
-            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
-            complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
-        ],
-        counts={
-            "policy": policy.name,
-            "policy_digest": policy.digest[:12],
-            "notes": released.num_rows,
-            "quarantined": len(held),
-            "unreadable": len(unread),
-            BASELINE_NOTES: len(kept),
-        },
-        metadata={"folder": str(release_folder(corpus, batch))},
-        publish=lambda receipt: _record(corpus, policy, receipt, kept=kept),
-        release=lambda receipt: _release(corpus, policy, released, receipt),
-    )
+
+
+def _approved(approval: Receipt | None, batch: str, corpus: Corpus) -> Verdict:
+    asked = corpus.settings.release.approval
+    description = "Approved, with the digest of the page that was read."
+    if asked and approval is None:
+        description = f"Nobody approved the present page; read it, and then run deid approve for batch {batch}."
+    verdict = Verdict("approved", not asked or approval is not None, True, {"asked": int(asked)}, description)
+    return verdict.unless(not asked, "release.approval asks for none")
 
 
 def pseudonym(corpus: Corpus, kind: str, value: str | None) -> str | None:
@@ -158,7 +179,16 @@ def make_manifest(
         "receipts": {link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain},
         "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
         "counts": dict(receipt.counts),
+        **measure(batch, corpus).to_json(),
+        "page": corpus.files.receipt(REPORT, batch).counts[PAGE],
+        "approval": _approval_of(chain),
     }
+
+
+def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
+    """Return who approved the release, when, and which page they had read."""
+    found = next((link for link in chain if link.asset == APPROVAL), None)
+    return found and {"by": found.counts["by"], "at": found.created_at, "page": found.counts[PAGE]}
 
 
 def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:

@@ -47,7 +47,7 @@ def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
                 blocking=False,
                 counts={"batches_with_gold": len(with_gold), "scored": len(done)},
                 description="Batches without this detector's spans are not in its score.",
-            )
+            ).unless(not with_gold, "no batch has gold")
         ],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
@@ -99,7 +99,7 @@ def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -
                 blocking=False,
                 counts={"detectors": len(present)},
                 description="If not, back-fill the detectors that miss batches.",
-            )
+            ).unless(len(present) < 2 or not any(size.notes for size in sizes), "no two detectors scored on gold")
         ],
         counts={"detectors": len(present)},
         metadata={

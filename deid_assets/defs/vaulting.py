@@ -58,7 +58,7 @@ def make_vaulted_notes(batch: str, corpus: Corpus, *, policy: Policy, vault: "Va
         PolicyError: A note has no patient id, and the vault requires one.
     """
     draft = make_redacted_notes(batch, corpus, policy=policy)
-    if vault is None or any(verdict.blocking and not verdict.passed for verdict in draft.verdicts):
+    if vault is None or any(verdict.stops for verdict in draft.verdicts):
         return draft
     entries = vault_entries(read_notes_of(batch, corpus), draft.tables["notes"], draft.tables["edits"], corpus)
     for entry in entries:

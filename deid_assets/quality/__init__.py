@@ -4,6 +4,7 @@
 ``text_checks``, ``survival`` and ``duplicates`` read text and give back counts only.
 """
 
+from deid_assets.core.verdicts import State
 from deid_assets.quality.verdict import Verdict, folded, within_share
 
-__all__ = ["Verdict", "folded", "within_share"]
+__all__ = ["State", "Verdict", "folded", "within_share"]

@@ -42,7 +42,7 @@ def near_duplicate_share(
         blocking: Whether a failure stops the materialization.
 
     Returns:
-        Counts ``notes``, ``near_duplicates`` and ``share`` of the notes with text.
+        Counts ``notes``, ``near_duplicates``, ``share`` of the notes with text, and ``limit``.
     """
     normalised = (" ".join(note.text.casefold().split()) for note in notes)
     signatures = [_signature(text) for text in normalised if text]
@@ -52,9 +52,9 @@ def near_duplicate_share(
         "near_duplicates",
         passed=share <= limit,
         blocking=blocking,
-        counts={"notes": len(signatures), "near_duplicates": copies, "share": round(share, 4)},
-        description=f"At most {limit:.0%} of the notes are close copies of another",
-    )
+        counts={"notes": len(signatures), "near_duplicates": copies, "share": round(share, 4), "limit": limit},
+        description=f"At most {limit:.0%} of the notes are close copies of another.",
+    ).unless(len(signatures) < 2, "fewer than two notes with text")
 
 
 def _signature(text: str) -> Hashes:

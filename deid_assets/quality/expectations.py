@@ -23,7 +23,7 @@ TEXT_COLUMNS = frozenset({"text", "value", "meta"})
 def run(contract: Contract, frame: pd.DataFrame) -> list[Verdict]:
     """Return one verdict per expectation, in order.
 
-    A verdict's counts are ``rows`` and ``bad``. An expectation that cannot be evaluated, because a column is
+    A verdict's counts are ``rows`` and ``bad``; of a frame without rows it is not applicable. An expectation that cannot be evaluated, because a column is
     missing or holds another type, is a failed blocking verdict with ``not_evaluated`` alone.
 
     Raises:
@@ -73,7 +73,7 @@ def _verdict(expectation: Expectation, frame: pd.DataFrame, batch: Any) -> Verdi
         blocking=expectation.blocking,
         counts={"rows": len(frame), "bad": bad},
         description=expectation.description,
-    )
+    ).unless(frame.empty, "no rows to judge")
 
 
 _FORMAT = {"result_format": "BOOLEAN_ONLY"}

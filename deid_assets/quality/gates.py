@@ -27,7 +27,8 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
             hidden its bound lies low.
 
     Returns:
-        Counts ``labels`` that were gated, ``below``, ``too_few``, and ``lower_<label>`` of those that were gated.
+        Counts ``labels`` that were gated, ``below``, ``too_few``, and ``lower_<label>`` and ``floor_<label>`` of those
+        that were gated. It is not applicable where none was.
     """
     found = {label: counts.get(label, Counts()) for label in sorted(floors)}
     gated = {label: wilson(one.tp, one.gold)[0] for label, one in found.items() if one.gold >= max(min_gold, 1)}
@@ -40,10 +41,14 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
             "labels": len(gated),
             "below": below,
             "too_few": len(found) - len(gated),
-            **{f"lower_{label}": round(lower, 4) for label, lower in gated.items()},
+            **{
+                f"{name}_{label}": round(value, 4)
+                for label, lower in gated.items()
+                for name, value in (("lower", lower), ("floor", floors[label]))
+            },
         },
-        description="Share of gold spans hidden, lower end of its 95 % interval",
-    )
+        description="Share of gold spans hidden, lower end of its 95 % interval.",
+    ).unless(not gated, f"no label has a floor and {max(min_gold, 1):,} gold spans")
 
 
 def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int) -> Verdict:
@@ -52,10 +57,10 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
     Args:
         notes: Counts of whole notes.
         floor: The least lower bound that passes, in [0, 1].
-        min_notes: With fewer notes with gold the share is reported and not gated.
+        min_notes: With fewer notes with gold the share is reported and the check is not applicable.
 
     Returns:
-        Counts ``notes`` with gold, ``covered``, and ``lower`` where there is one.
+        Counts ``notes`` with gold, ``covered``, ``floor``, and ``lower`` where there is one.
     """
     lower = wilson(notes.covered, notes.with_phi)[0] if notes.with_phi else None
     return Verdict(
@@ -65,10 +70,11 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
         counts={
             "notes": notes.with_phi,
             "covered": notes.covered,
+            "floor": floor,
             **({} if lower is None else {"lower": round(lower, 4)}),
         },
-        description="Share of notes of which no gold character is left, lower end of its 95 % interval",
-    )
+        description="Share of notes of which no gold character is left, lower end of its 95 % interval.",
+    ).unless(lower is None or notes.with_phi < min_notes, f"fewer than {max(min_notes, 1):,} notes have a gold span")
 
 
 def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) -> Verdict:
@@ -82,7 +88,8 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
         min_gold: A group with fewer gold spans is counted in ``too_few`` and not gated.
 
     Returns:
-        Counts ``groups`` that were gated, ``below``, ``too_few``, and ``lower`` and ``gold`` of the worst.
+        Counts ``groups`` that were gated, ``below``, ``too_few``, ``floor``, and ``lower`` and ``gold`` of the worst. It
+        is not applicable where none was gated.
     """
     gated = [(wilson(one.tp, one.gold)[0], one.gold) for one in groups.values() if one.gold >= max(min_gold, 1)]
     below = sum(lower < floor for lower, _ in gated)
@@ -95,9 +102,13 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
             "groups": len(gated),
             "below": below,
             "too_few": len(groups) - len(gated),
+            "floor": floor,
             **{name: round(value, 4) for name, value in worst.items()},
         },
-        description="Share of gold spans hidden in the worst group, lower end of its 95 % interval",
+        description="Share of gold spans hidden in the worst group, lower end of its 95 % interval.",
+    ).unless(
+        not gated,
+        f"no group has {max(min_gold, 1):,} gold spans" if groups else "no groups to compare; see gates.worst_group_by",
     )
 
 
@@ -114,7 +125,8 @@ def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance
         tolerance: Fall that is accepted, in [0, 1].
 
     Returns:
-        Counts ``notes``, ``lost``, and ``change``, ``low`` and ``high`` where there is one.
+        Counts ``notes``, ``lost``, ``tolerance``, and ``change``, ``low`` and ``high`` where there is one. It is not
+        applicable where there is nothing to compare.
     """
     figures = {} if change is None else {"change": change.value, "low": change.low, "high": change.high}
     fell = change is not None and change.high < -tolerance
@@ -122,6 +134,11 @@ def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance
         "no_regression",
         passed=not fell and not lost,
         blocking=True,
-        counts={"notes": notes, "lost": lost, **{name: round(one, 4) for name, one in figures.items()}},
-        description="Share of gold spans hidden, now and at the last release of the batch, on the same notes",
-    )
+        counts={
+            "notes": notes,
+            "lost": lost,
+            "tolerance": tolerance,
+            **{name: round(one, 4) for name, one in figures.items()},
+        },
+        description="Share of gold spans hidden, now and at the last release of the batch, on the same notes.",
+    ).unless(change is None, "no earlier release of the batch, or no gold span in both")

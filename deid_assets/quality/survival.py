@@ -138,8 +138,8 @@ def survival_verdict(found: Collection[Survival], *, values: int, limit: int = 0
             "lower_case": sum(one.lower_case for one in found),
             "name_parts": sum(one.name_parts for one in found),
         },
-        description="No known identifier is readable outside the replacements",
-    )
+        description="No known identifier is readable outside the replacements.",
+    ).unless(not values or not found, "no known value to look for")
 
 
 def survival_by_note(audits: Iterable[Audit]) -> tuple[list[Survival], int]:

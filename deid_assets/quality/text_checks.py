@@ -45,8 +45,8 @@ def changed_verdict(notes: int, *, changed: int) -> Verdict:
         passed=changed == 0,
         blocking=True,
         counts={"notes": notes, "changed": changed},
-        description="Text outside the replaced spans is the original's, character for character",
-    )
+        description="Text outside the replaced spans is the original's, character for character.",
+    ).unless(not notes, "no redacted note")
 
 
 def recall_floor(
@@ -63,7 +63,8 @@ def recall_floor(
         blocking: Whether a failure stops the materialization.
 
     Returns:
-        Counts ``labels``, ``below``, ``without_gold``, and ``recall_<label>`` where it is defined.
+        Counts ``labels``, ``below``, ``without_gold``, and ``recall_<label>`` and ``floor_<label>`` where recall is
+        defined. It is not applicable where no label has a floor.
     """
     recalls: dict[str, float] = {}
     for label in sorted(floors):
@@ -72,14 +73,18 @@ def recall_floor(
             recalls[label] = wilson(count.tp, count.gold)[0] if lower_bound else count.tp / count.gold
     below = sum(recall < floors[label] for label, recall in recalls.items())
     without_gold = len(floors) - len(recalls)
-    figures = {f"recall_{label}": round(recall, 4) for label, recall in recalls.items()}
+    figures = {
+        f"{name}_{label}": round(value, 4)
+        for label, recall in recalls.items()
+        for name, value in (("recall", recall), ("floor", floors[label]))
+    }
     return Verdict(
         "recall_floor",
         passed=below == 0 and without_gold == 0,
         blocking=blocking,
         counts={"labels": len(floors), "below": below, "without_gold": without_gold, **figures},
-        description="Recall reaches its floor for every label that has one",
-    )
+        description="Recall reaches its floor for every label that has one.",
+    ).unless(not floors, "no label has a floor and enough gold")
 
 
 def complete(entered: Iterable[str], left: Iterable[str], quarantined: Iterable[str]) -> Verdict:
@@ -105,5 +110,5 @@ def complete(entered: Iterable[str], left: Iterable[str], quarantined: Iterable[
             "invented": invented,
             "duplicated": duplicated,
         },
-        description="Every note that went in is released or quarantined, once",
-    )
+        description="Every note that went in is released or quarantined, once.",
+    ).unless(not source and not arrived, "no notes")

@@ -1,9 +1,12 @@
-"""What a check says: a yes or no, and numbers."""
+"""What a check says: passed, failed or not applicable, and numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from deid_assets.core.errors import DeidError
+from deid_assets.core.verdicts import State, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,11 +15,16 @@ class Verdict:
 
     Args:
         name: Unique among the checks of an asset; ``^[a-z][a-z0-9_]*$``.
-        passed: Whether the data may go on.
+        passed: Whether something was judged and found good.
         blocking: Whether a failure stops the materialization.
         counts: Numbers behind the outcome; never values from the data.
-        description: What passing means, for people.
+        description: What passing means, for people; of a check that is not applicable, why.
+        applicable: Whether there was anything to judge. A check that is not applicable has not passed, and stops
+            nothing.
         reasons: What was wrong, where, and what to do, one line each; never text of notes or names of files.
+
+    Raises:
+        DeidError: It passed and had nothing to judge.
     """
 
     name: str
@@ -24,11 +32,44 @@ class Verdict:
     blocking: bool
     counts: Mapping[str, int | float] = field(default_factory=dict)
     description: str = ""
+    applicable: bool = True
     reasons: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.passed and not self.applicable:
+            raise DeidError(f"check {self.name}: passed with nothing to judge; it is not applicable")
+
+    @property
+    def state(self) -> State:
+        """Passed, failed or not applicable."""
+        return State.of(passed=self.passed, applicable=self.applicable)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something was judged and found bad."""
+        return self.state is State.FAILED
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing may be stored: a blocking check failed."""
+        return self.blocking and self.failed
+
+    def unless(self, nothing: bool, why: str) -> Verdict:
+        """Return the verdict, or *not applicable* where it passed although there was nothing to judge.
+
+        A failure stays one, whatever there was.
+
+        Args:
+            nothing: Whether there was nothing to judge.
+            why: What was not there, such as ``"no gold"``.
+        """
+        if not (nothing and self.passed):
+            return self
+        return replace(self, passed=False, applicable=False, description=f"Not applicable: {why}. {self.description}")
 
 
 def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:
-    """Check, blocking, that ``part`` is at most ``limit`` of ``whole``; a part of nothing passes."""
+    """Check, blocking, that ``part`` is at most ``limit`` of ``whole``; of nothing it is not applicable."""
     share = part / whole if whole else 0.0
     return Verdict(
         name,
@@ -36,19 +77,23 @@ def within_share(name: str, description: str, *, part: int, whole: int, limit: f
         blocking=True,
         counts={"part": part, "whole": whole, "share": round(share, 4), "limit": limit},
         description=description,
-    )
+    ).unless(not whole, "nothing arrived")
 
 
 def folded(name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]) -> list[Verdict]:
-    """Return the verdicts named in ``apart``, and one in place of all others, which passes if each of them does.
+    """Return the verdicts named in ``apart``, and one in place of all others, which passes if none of them fails.
 
-    Its counts are ``checks``, and under the name of each that failed the rows that broke it, or 1 where nothing
-    was counted. A page with a handful of checks is read; one with a dozen that never fail is not.
+    Its counts are the numbers of ``checks`` and of those ``not_applicable``, and under the name of each that failed
+    the rows that broke it, or 1 where nothing was counted. It is not applicable where none of them is. A page with a
+    handful of checks is read; one with a dozen that never fail is not.
     """
     given = list(verdicts)
     others = [verdict for verdict in given if verdict.name not in apart]
-    bad = {verdict.name: verdict.counts.get("bad", 1) for verdict in others if not verdict.passed}
-    together = Verdict(
-        name, passed=not bad, blocking=True, counts={"checks": len(others), **bad}, description=description
-    )
-    return [*(verdict for verdict in given if verdict.name in apart), together]
+    tally = Tally.of(verdict.state for verdict in others)
+    bad = {verdict.name: verdict.counts.get("bad", 1) for verdict in others if verdict.failed}
+    counts = {"checks": len(others), "not_applicable": tally.not_applicable, **bad}
+    together = Verdict(name, passed=not bad, blocking=True, counts=counts, description=description)
+    return [
+        *(verdict for verdict in given if verdict.name in apart),
+        together.unless(not tally.passed, "none of its parts had anything to judge"),
+    ]

@@ -19,9 +19,11 @@ from sqlalchemy.exc import DBAPIError
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.defs.build import definitions_of
+from deid_assets.defs.evidence import page_of
 from deid_assets.defs.instance import harden_process, write_instance
-from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
+from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.landing import known_batches, left_alone, take_in
+from deid_assets.defs.measuring import advice
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
@@ -29,6 +31,7 @@ from deid_assets.intake.states import open_batches
 from deid_assets.interrupts import INTERRUPTED
 from deid_assets.overview import show_overview
 from deid_assets.runs import Graph, Pass, own_console
+from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.synthesis import write_sample
 from deid_resources.corpus import Corpus
@@ -101,8 +104,12 @@ def _run(corpus: Corpus, console: Console) -> int:
     with dg.DagsterInstance.from_config(str(home)) as instance:
         known = open_batches(corpus.settings, corpus.files)
         instance.add_dynamic_partitions(batches.name or "", known)
-        passes = [Pass(TRAINING_JOB), *(Pass(MAIN_JOB, batch) for batch in known), Pass(NIGHTLY_JOB)]
-        outcome = Graph(defs, corpus, instance).make(passes, console)
+        per_batch = [
+            Pass(job, batch)
+            for batch in known
+            for job in (MAIN_JOB, *([APPROVE_JOB] if _is_approved(corpus, batch) else []))
+        ]
+        outcome = Graph(defs, corpus, instance).make([Pass(TRAINING_JOB), *per_batch, Pass(NIGHTLY_JOB)], console)
     if outcome.stopped:
         outcome.show_left(console, "the same command")
         return INTERRUPTED
@@ -110,4 +117,18 @@ def _run(corpus: Corpus, console: Console) -> int:
     show_overview(corpus, assets, console, seconds=time.perf_counter() - started)
     for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
+    for line in filter(None, [advice(corpus, known), *(_waiting(corpus, batch) for batch in known)]):
+        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
     return 1 if outcome.faults else 0
+
+
+def _is_approved(corpus: Corpus, batch: str) -> bool:
+    return corpus.settings.release.approval and find_approval(corpus.files, batch) is not None
+
+
+def _waiting(corpus: Corpus, batch: str) -> str:
+    """Return what somebody must do before a batch leaves; empty where nothing."""
+    page = page_of(corpus.settings, batch)
+    if not corpus.settings.release.approval or not page.exists() or _is_approved(corpus, batch):
+        return ""
+    return f"batch {batch} waits for approval: read {page} and run `deid approve` with it"

@@ -3,13 +3,14 @@
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
 from deid_assets.reports.report import report_html
-from deid_assets.reports.summary import Check, Component, Link, Quarantined, ReleaseSummary
+from deid_assets.reports.summary import Check, Component, Link, Outcome, Quarantined, ReleaseSummary
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [
     "Check",
     "Component",
     "Link",
+    "Outcome",
     "Quarantined",
     "ReleaseSummary",
     "comparison_md",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC
 
+from deid_assets.core.verdicts import State, Tally
 from deid_assets.reports.page import render, scores_of
 from deid_assets.reports.summary import ReleaseSummary
 
@@ -36,12 +37,18 @@ def release_html(release: ReleaseSummary) -> str:
         "release.html.j2",
         release=release,
         when=f"{release.created_at.astimezone(UTC):%d %B %Y, %H:%M} UTC".lstrip("0"),
-        checks=sorted(release.checks, key=lambda check: (check.passed, not check.blocking, check.asset, check.name)),
-        blocking=[check for check in release.checks if check.blocking],
+        checks=sorted(
+            release.checks, key=lambda check: (_ORDER[check.state], not check.blocking, check.asset, check.name)
+        ),
+        blocking=Tally.of(check.state for check in release.checks if check.blocking),
+        State=State,
         categories=_categories(release),
         detectors=sorted(release.found),
         scores=scores_of(release.evaluation) if release.evaluation is not None else None,
     )
+
+
+_ORDER = {State.FAILED: 0, State.NOT_APPLICABLE: 1, State.PASSED: 2}
 
 
 def _categories(release: ReleaseSummary) -> list[CategoryRow]:

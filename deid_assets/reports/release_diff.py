@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from deid_assets.reports.page import render
@@ -18,7 +19,20 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
-def release_diff_html(document: Mapping[str, Any], *, title: str, old: str, new: str) -> str:
+FIRST = "First release of the batch: there is none before it to compare it with."
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What there is of a first release, which has no other to be compared with."""
+
+    notes: int
+    replacements: int
+
+
+def release_diff_html(
+    document: Mapping[str, Any], *, title: str, old: str, new: str, first: First | None = None
+) -> str:
     """Return one self-contained HTML page.
 
     Args:
@@ -26,6 +40,7 @@ def release_diff_html(document: Mapping[str, Any], *, title: str, old: str, new:
         title: What was compared, such as the name of a batch.
         old: Name of the first.
         new: Name of the second.
+        first: Where there is only the second.
     """
     return render(
         "release_diff.html.j2",
@@ -33,6 +48,7 @@ def release_diff_html(document: Mapping[str, Any], *, title: str, old: str, new:
         title=title,
         old=old,
         new=new,
+        first=first,
         kinds=MEANINGS,
         most=max((row[kind] for row in document["by_category"] for kind in MEANINGS), default=0),
         max_notes=MAX_NOTES,

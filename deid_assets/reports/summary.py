@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.score import Evaluation
+from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.core.verdicts import State, Tally
 
 
 class Outcome(StrEnum):
@@ -16,6 +17,7 @@ class Outcome(StrEnum):
 
     PASSED = "passed"
     WARNED = "passed with warnings"
+    NOT_MEASURED = "not measured"
     FAILED = "failed"
 
 
@@ -25,11 +27,12 @@ class Check:
 
     Args:
         name: Name of the check.
-        passed: Its verdict.
+        passed: Whether it judged something and found it good.
         blocking: Whether a failure stops the release.
         counts: What was counted, by name.
         description: What the check makes sure of, in a sentence.
         asset: Where it ran.
+        applicable: Whether there was anything to judge.
     """
 
     name: str
@@ -38,6 +41,12 @@ class Check:
     counts: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
     asset: str = ""
+    applicable: bool = True
+
+    @property
+    def state(self) -> State:
+        """Passed, failed or not applicable."""
+        return State.of(passed=self.passed, applicable=self.applicable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,8 @@ class ReleaseSummary:
         gold: What the gold is, in words.
         limits: Known limits, one sentence each.
         code_version: Version of the software.
+        not_measured: Why too little is known of what was missed, a sentence; empty where enough was measured.
+        consequence: What follows for the release where it was not, a sentence.
 
     Raises:
         InputError: A count is negative, or ``created_at`` has no time zone.
@@ -135,6 +146,8 @@ class ReleaseSummary:
     gold: str = ""
     limits: tuple[str, ...] = ()
     code_version: str = ""
+    not_measured: str = ""
+    consequence: str = ""
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is None:
@@ -154,23 +167,43 @@ class ReleaseSummary:
         return self.received - self.released - self.held
 
     @property
+    def tally(self) -> Tally:
+        """How many checks passed, failed and were not applicable."""
+        return Tally.of(check.state for check in self.checks)
+
+    @property
+    def unmeasured(self) -> str:
+        """Why too little is known of what was missed, or nothing where enough was measured."""
+        if self.not_measured:
+            return self.not_measured
+        if self.evaluation is None:
+            return "There is no gold for this batch."
+        if not self.evaluation.micro(Scheme.HIDDEN).gold:
+            return f"The gold of this batch holds no span under profile {self.evaluation.profile}."
+        return ""
+
+    @property
     def outcome(self) -> Outcome:
-        """``FAILED`` where a blocking check failed or none was run, or where notes are not accounted for."""
-        blocking = [check for check in self.checks if check.blocking]
-        if not blocking or self.unaccounted or not all(check.passed for check in blocking):
+        """``FAILED`` where a blocking check failed or none passed, or where notes are not accounted for."""
+        states = [check.state for check in self.checks if check.blocking]
+        if State.PASSED not in states or State.FAILED in states or self.unaccounted:
             return Outcome.FAILED
-        return Outcome.PASSED if all(check.passed for check in self.checks) else Outcome.WARNED
+        if self.unmeasured:
+            return Outcome.NOT_MEASURED
+        return Outcome.WARNED if self.tally.failed else Outcome.PASSED
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the outcome is not ``PASSED``, one sentence each."""
         sentences = []
-        if not any(check.blocking for check in self.checks):
-            sentences.append("No blocking check was run.")
+        if not any(check.blocking and check.passed for check in self.checks):
+            sentences.append("No blocking check had anything to judge.")
         if self.unaccounted:
             sentences.append(
                 f"Notes do not add up: {self.received:,} received, {self.released:,} released, "
                 f"{self.held:,} in quarantine."
             )
-        failed = sorted((check for check in self.checks if not check.passed), key=lambda check: not check.blocking)
+        failed = sorted(
+            (check for check in self.checks if check.state is State.FAILED), key=lambda check: not check.blocking
+        )
         return (*sentences, *(f"{'Blocking check' if one.blocking else 'Check'} {one.name} failed." for one in failed))

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
+from deid_assets.core.verdicts import State
 
 ALL = "all"
 """The batch of an asset that has no partitions."""
@@ -28,11 +29,17 @@ _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
 
 class VerdictRow(TypedDict):
-    """What a receipt keeps of a check: numbers only."""
+    """What a receipt keeps of a check: numbers only. Without ``applicable`` there was something to judge."""
 
     passed: bool
     blocking: bool
     counts: Mapping[str, int | float]
+    applicable: NotRequired[bool]
+
+
+def state_of(row: VerdictRow) -> State:
+    """Return whether a check passed, failed or was not applicable."""
+    return State.of(passed=row["passed"], applicable=row.get("applicable", True))
 
 
 class Output(TypedDict):
@@ -95,13 +102,13 @@ class Receipt:
 
     @property
     def passed(self) -> bool:
-        """Whether every blocking check passed."""
+        """Whether no blocking check failed; those that had nothing to judge count as neither."""
         return not self.failed_checks
 
     @property
     def failed_checks(self) -> list[str]:
         """Names of the blocking checks that failed."""
-        return sorted(name for name, row in self.verdicts.items() if row["blocking"] and not row["passed"])
+        return sorted(name for name, row in self.verdicts.items() if row["blocking"] and state_of(row) is State.FAILED)
 
     def to_json(self) -> str:
         """The receipt as a JSON document."""
@@ -214,7 +221,15 @@ def _canonical(value: Mapping[str, Any]) -> bytes:
 
 def _verdict(name: str, row: VerdictRow) -> dict[str, Any]:
     counts = {key: _count(f"{name}.{key}", value) for key, value in row["counts"].items()}
-    return {"passed": bool(row["passed"]), "blocking": bool(row["blocking"]), "counts": counts}
+    applicable = bool(row.get("applicable", True))
+    if row["passed"] and not applicable:
+        raise InputError(f"check {name!r} passed with nothing to judge; it is not applicable")
+    return {
+        "passed": bool(row["passed"]),
+        "blocking": bool(row["blocking"]),
+        "applicable": applicable,
+        "counts": counts,
+    }
 
 
 def _count(name: str, value: object) -> int | float | str:

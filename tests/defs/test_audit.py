@@ -91,11 +91,27 @@ def test_the_receipt_keeps_verdicts_and_counts_and_is_the_data_version(installat
     result = run(drafted(verdicts(gate=True, hint=False)))
 
     receipt = stored(installation)
-    assert receipt.verdicts["hint"] == {"passed": False, "blocking": False, "counts": {"bad": 1}}
+    assert receipt.verdicts["hint"] == {
+        "passed": False, "blocking": False, "applicable": True, "counts": {"bad": 1},
+    }  # fmt: skip
     assert receipt.counts == {"notes": 3}
     (event,) = result.get_asset_materialization_events()
     assert event.step_materialization_data.materialization.tags["dagster/data_version"] == receipt.digest
     assert event.step_materialization_data.materialization.metadata["dagster/row_count"].value == 3
+
+
+def test_a_check_with_nothing_to_judge_is_a_warning_and_stores_without_passing(installation, run):
+    found = [verdict.unless(nothing=True, why="no gold") for verdict in verdicts(gate=True, hint=True)]
+
+    result = run(drafted(found))
+
+    assert stored(installation).verdicts["gate"] == {
+        "passed": False, "blocking": True, "applicable": False, "counts": {"bad": 0},
+    }  # fmt: skip
+    shown = {row.check_name: row for row in result.get_asset_check_evaluations()}["gate"]
+    assert (shown.passed, shown.severity, shown.blocking) == (False, dg.AssetCheckSeverity.WARN, True)
+    assert shown.description == "Not applicable: no gold. gate"
+    assert shown.metadata["verdict"].value == "not applicable"
 
 
 def test_what_failed_leaves_the_former_version_in_place(installation, run):

@@ -7,26 +7,42 @@ from deid_assets.defs.automation import deps_gated, eager_and_gated
 
 batches = dg.DynamicPartitionsDefinition(name="batches")
 BATCH = "b-1"
+VERDICTS = {
+    "passed": {"passed": True},
+    "failed": {"passed": False},
+    "not applicable": {"passed": False, "severity": dg.AssetCheckSeverity.WARN},
+}
+
+
+def link(name, deps=(), condition=None):
+    """Return an asset with a blocking check; a tag of the run says how it ends, and a failure stores nothing."""
+
+    @dg.asset(
+        name=name,
+        deps=list(deps),
+        partitions_def=batches,
+        automation_condition=condition,
+        check_specs=[dg.AssetCheckSpec("verdict", asset=name, blocking=True, partitions_def=batches)],
+    )
+    def made(context: dg.AssetExecutionContext):
+        answer = context.run.tags.get(f"say/{name}", "passed")
+        result = dg.AssetCheckResult(check_name="verdict", **VERDICTS[answer])
+        if answer == "failed":
+            yield result
+            raise dg.Failure("not stored")
+        yield dg.MaterializeResult(check_results=[result])
+
+    return made
 
 
 def chain(condition):
-    """Three assets in a row, the first two with a blocking check that fails when its config says so."""
+    """Three assets in a row, the first made by hand."""
+    return [link("head"), link("middle", ["head"], condition), link("tail", ["middle"], condition)]
 
-    def link(name, deps, automation):
-        @dg.asset(
-            name=name,
-            deps=deps,
-            partitions_def=batches,
-            automation_condition=automation,
-            check_specs=[dg.AssetCheckSpec("verdict", asset=name, blocking=True, partitions_def=batches)],
-        )
-        def made(context: dg.AssetExecutionContext):
-            passed = not context.run.tags.get(f"fail/{name}")
-            yield dg.MaterializeResult(check_results=[dg.AssetCheckResult(check_name="verdict", passed=passed)])
 
-        return made
-
-    return [link("head", [], None), link("middle", ["head"], condition), link("tail", ["middle"], condition)]
+def fork(condition):
+    """Two assets made by hand, and one that needs both."""
+    return [link("head"), link("middle"), link("tail", ["head", "middle"], condition)]
 
 
 class Ticks:
@@ -50,11 +66,11 @@ class Ticks:
 def ticks():
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("batches", [BATCH])
-        yield lambda condition: Ticks(dg.Definitions(chain(condition)), instance)
+        yield lambda assets: Ticks(dg.Definitions(assets), instance)
 
 
-def make(found, *assets, fail=""):
-    """Make assets of the chain by hand; the named one fails its check."""
+def make(found, *assets, **said):
+    """Make assets by hand; ``said`` is the verdict of those that do not pass."""
     by_name = {asset.key.to_user_string(): asset for asset in found.defs.assets}
     dg.materialize(
         list(by_name.values()),
@@ -62,7 +78,7 @@ def make(found, *assets, fail=""):
         partition_key=BATCH,
         instance=found.instance,
         raise_on_error=False,
-        tags={f"fail/{fail}": "true"} if fail else {},
+        tags={f"say/{name}": verdict for name, verdict in said.items()},
     )
 
 
@@ -70,41 +86,46 @@ EAGER = dg.AutomationCondition.eager()
 
 
 @pytest.mark.parametrize(
-    ("condition", "fail", "expected"),
-    [
-        pytest.param(EAGER, "", {"middle", "tail"}, id="eager, good parent: the whole chain in one tick"),
-        pytest.param(EAGER, "head", {"middle", "tail"}, id="eager, failed parent: runs anyway"),
-        pytest.param(eager_and_gated, "", {"middle", "tail"}, id="gated, good parent: the whole chain in one tick"),
-        pytest.param(eager_and_gated, "head", set(), id="gated, failed parent: nothing"),
-    ],
+    ("verdict", "expected"), [("passed", {"middle", "tail"}), ("not applicable", {"middle", "tail"}), ("failed", set())]
 )
-def test_what_a_new_head_starts(ticks, condition, fail, expected):
-    found = ticks(condition)
+def test_what_a_new_head_starts(ticks, verdict, expected):
+    found = ticks(chain(eager_and_gated))
     found.requested()
-    make(found, "head", fail=fail)
+    make(found, "head", head=verdict)
 
     assert set(found.requested()) == expected
 
 
+def test_a_batch_with_nothing_to_judge_flows_on_when_it_is_made_again(ticks):
+    found = ticks(chain(eager_and_gated))
+    make(found, "head", "middle", "tail", head="not applicable", middle="not applicable")
+    found.requested()
+    make(found, "middle", middle="not applicable")
+
+    assert set(found.requested()) == {"tail"}
+
+
 @pytest.mark.parametrize(("condition", "expected"), [(EAGER, {"tail"}), (eager_and_gated, set())])
-def test_a_middle_asset_made_by_hand_that_fails_holds_its_child_back(ticks, condition, expected):
-    found = ticks(condition)
+def test_an_asset_that_fails_when_made_again_holds_back_what_needs_it(ticks, condition, expected):
+    """Else it would be made from what was stored of that asset before."""
+    found = ticks(fork(condition))
     make(found, "head", "middle", "tail")
     found.requested()
-    make(found, "middle", fail="middle")
+    make(found, "middle", middle="failed")
+    make(found, "head")
 
     assert set(found.requested()) == expected
 
 
 def test_the_gate_opens_again_when_the_parent_is_mended(ticks):
-    found = ticks(eager_and_gated)
+    found = ticks(fork(eager_and_gated))
     make(found, "head", "middle", "tail")
     found.requested()
-    make(found, "head", fail="head")
+    make(found, "head", head="failed")
     blocked = set(found.requested())
     make(found, "head")
 
-    assert (blocked, set(found.requested())) == (set(), {"middle", "tail"})
+    assert (blocked, set(found.requested())) == (set(), {"tail"})
 
 
 def test_a_dependency_without_blocking_checks_is_no_obstacle():
@@ -178,6 +199,7 @@ recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"
 languages = ["en"]
+release.require = "none"
 [detectors.stencil]
 skip = "MRN"
 [gates]

@@ -6,7 +6,7 @@ import pytest
 
 TRUNK = (
     "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
-    "released_corpus", "release_diff",
+    "release_report", "released_corpus", "release_diff",
 )  # fmt: skip
 
 
@@ -41,7 +41,12 @@ def lenient(installation, note_records):
 def test_a_first_release_has_nothing_to_be_compared_with(lenient):
     assert counts(lenient)["compared"] == 0
     assert [is_current for _, is_current in runs(lenient)] == [True]
-    assert "no release before" in page(lenient)
+    html = page(lenient)
+    assert "It has 16 replacements in 8 notes. There is no release before it" in html
+    assert "Nothing differs" not in html
+    assert "no replacements" not in html
+    (verdict,) = lenient.corpus().files.receipt("release_diff", lenient.batch).verdicts.values()
+    assert (verdict["passed"], verdict["applicable"]) == (False, False)
 
 
 def test_a_release_made_again_is_compared_with_the_one_before(lenient):

@@ -6,7 +6,7 @@ import pytest
 
 RELEASE = (
     "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
-    "released_corpus", "release_report",
+    "release_report", "released_corpus",
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def test_a_line_up_that_changed_is_not_claimed_for_text_that_it_never_saw(shippe
     assert "re-materialize" in alone[asset]
 
 
-def test_a_report_is_refused_when_something_behind_the_release_was_made_anew(shipped):
+def test_a_report_is_refused_when_something_behind_it_was_made_anew(shipped):
     shipped.configure(shipped.default_settings + "[detectors.stencil]\nskip = 'MRN'\n")
     assert shipped.failures(shipped.run(shipped.batch, "spans/stencil")) == {}
 

@@ -5,7 +5,7 @@ import pytest
 
 CHAIN = (
     "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
-    "released_corpus",
+    "release_report", "released_corpus",
 )  # fmt: skip
 OPEN = "recall = {}\n"
 """Gate settings under which only what a test sets can stop a batch."""

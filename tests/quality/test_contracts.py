@@ -24,7 +24,7 @@ CANARY = "XCANARYX"
 
 
 def failing(verdicts: list[Verdict]) -> set[str]:
-    return {verdict.name for verdict in verdicts if not verdict.passed}
+    return {verdict.name for verdict in verdicts if verdict.failed}
 
 
 def counts(verdicts: list[Verdict]) -> dict[str, dict]:
@@ -47,6 +47,18 @@ def counts(verdicts: list[Verdict]) -> dict[str, dict]:
 )
 def test_raw_notes(notes: list[Note], broken: set[str]) -> None:
     assert failing(run(contracts.raw_notes(), frames.notes_frame(notes))) == broken
+
+
+@pytest.mark.parametrize(
+    ("contract", "frame"),
+    [
+        (contracts.raw_notes(), frames.notes_frame([])),
+        (contracts.span_sets(), frames.span_sets_frame([NOTE], [])),
+        (contracts.merged(sources=["gold"]), frames.spans_frame([NOTE], [])),
+    ],
+)
+def test_without_rows_nothing_has_passed(contract, frame) -> None:
+    assert {verdict.state.value for verdict in run(contract, frame)} == {"not applicable"}
 
 
 def test_a_doubtful_encoding_warns_and_everything_else_blocks() -> None:

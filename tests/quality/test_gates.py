@@ -4,7 +4,10 @@ import pytest
 
 from deid_assets.core.comparison import Difference
 from deid_assets.core.counts import Counts, NoteCounts
+from deid_assets.quality import State
 from deid_assets.quality.gates import no_regression, notes_covered_lower_bound, recall_lower_bound, worst_group
+
+STATES = {True: State.PASSED, False: State.FAILED, None: State.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize(
@@ -16,12 +19,12 @@ from deid_assets.quality.gates import no_regression, notes_covered_lower_bound, 
         (Counts(tp=20), 0.84, 1, False),
         (Counts(tp=19, fn=1), 0.8, 1, False),
         # Too few to be gated.
-        (Counts(tp=20), 0.84, 21, True),
-        (Counts(), 0.99, 1, True),
+        (Counts(tp=20), 0.84, 21, None),
+        (Counts(), 0.99, 1, None),
     ],
 )
 def test_recall_is_gated_by_the_lower_end_of_its_interval(hidden, floor, min_gold, passed):
-    assert recall_lower_bound({"ALL": hidden}, {"ALL": floor}, min_gold=min_gold).passed is passed
+    assert recall_lower_bound({"ALL": hidden}, {"ALL": floor}, min_gold=min_gold).state is STATES[passed]
 
 
 def test_one_label_below_its_floor_stops_a_batch_and_is_named():
@@ -31,7 +34,10 @@ def test_one_label_below_its_floor_stops_a_batch_and_is_named():
 
     assert not verdict.passed
     assert verdict.blocking
-    assert verdict.counts == {"labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "lower_NAME": 0.7112}
+    assert verdict.counts == {
+        "labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "floor_ALL": 0.9,
+        "lower_NAME": 0.7112, "floor_NAME": 0.75,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -39,12 +45,12 @@ def test_one_label_below_its_floor_stops_a_batch_and_is_named():
     [
         (NoteCounts(notes=120, with_phi=100, covered=95), 0.88, 50, True),
         (NoteCounts(notes=120, with_phi=100, covered=95), 0.9, 50, False),
-        (NoteCounts(notes=120, with_phi=100, covered=0), 0.9, 101, True),
-        (NoteCounts(notes=120), 0.9, 0, True),
+        (NoteCounts(notes=120, with_phi=100, covered=0), 0.9, 101, None),
+        (NoteCounts(notes=120), 0.9, 0, None),
     ],
 )
 def test_whole_notes_are_gated_by_the_lower_end_of_their_interval(notes, floor, min_notes, passed):
-    assert notes_covered_lower_bound(notes, floor, min_notes=min_notes).passed is passed
+    assert notes_covered_lower_bound(notes, floor, min_notes=min_notes).state is STATES[passed]
 
 
 def test_the_worst_group_stops_a_batch_whose_mean_is_fine_and_is_not_named():
@@ -53,17 +59,17 @@ def test_the_worst_group_stops_a_batch_whose_mean_is_fine_and_is_not_named():
     verdict = worst_group(groups, 0.8, min_gold=100)
 
     assert not verdict.passed
-    assert verdict.counts == {"groups": 2, "below": 1, "too_few": 1, "lower": 0.6656, "gold": 120}
+    assert verdict.counts == {"groups": 2, "below": 1, "too_few": 1, "floor": 0.8, "lower": 0.6656, "gold": 120}
 
 
 def test_without_groups_there_is_no_worst_one():
-    assert worst_group({}, 1.0, min_gold=1).passed
+    assert worst_group({}, 1.0, min_gold=1).state is State.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
     ("change", "lost", "passed"),
     [
-        (None, 0, True),
+        (None, 0, None),
         (Difference(0.01, -0.01, 0.02, 0.5), 0, True),
         # A fall, but chance alone may have done it, or it is within the tolerance.
         (Difference(-0.03, -0.06, 0.001, 0.1), 0, True),
@@ -74,4 +80,4 @@ def test_without_groups_there_is_no_worst_one():
     ],
 )
 def test_a_fall_beyond_chance_and_tolerance_stops_a_batch(change, lost, passed):
-    assert no_regression(change, notes=50, lost=lost, tolerance=0.01).passed is passed
+    assert no_regression(change, notes=50, lost=lost, tolerance=0.01).state is STATES[passed]

@@ -15,6 +15,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.span import Span
+from deid_assets.quality import State
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.quality.survival import Audit, kept_segments, survivors
 from deid_assets.quality.text_checks import (
@@ -138,7 +139,7 @@ def test_a_known_value_in_kept_text_survives(text: str, missed: tuple[str, ...])
 def test_short_shared_and_merely_similar_values_raise_no_alarm(text: str) -> None:
     verdict = survivors([audit(text)])
 
-    assert verdict.passed
+    assert verdict.state is (State.PASSED if verdict.counts["values"] else State.NOT_APPLICABLE)
     assert verdict.counts["survivors"] == 0
 
 
@@ -186,18 +187,20 @@ def test_the_verdict_on_survivors_quotes_nothing() -> None:
         ({"NAME": Counts(9_900, 0, 100)}, {"NAME": 0.985}, True, True),
         ({"NAME": Counts(0, 9, 0)}, {"NAME": 0.0}, False, False),
         ({}, {"NAME": 0.5}, False, False),
-        ({"DATE": Counts(0, 0, 9)}, {}, False, True),
     ],
 )
 def test_recall_must_reach_its_floor(counts, floors, lower_bound: bool, passes: bool) -> None:
     assert recall_floor(counts, floors, lower_bound=lower_bound).passed is passes
 
 
+def test_without_a_floor_no_recall_is_judged() -> None:
+    assert recall_floor({"DATE": Counts(0, 0, 9)}, {}).state is State.NOT_APPLICABLE
+
+
 @pytest.mark.parametrize(
     ("entered", "left", "quarantined", "wrong"),
     [
         ("abc", "ab", "c", {}),
-        ("", "", "", {}),
         ("abc", "ab", "", {"lost": 1}),
         ("ab", "ab", "c", {"invented": 1}),
         ("ab", "ab", "b", {"duplicated": 1}),
@@ -212,6 +215,10 @@ def test_every_note_comes_out_once(entered: str, left: str, quarantined: str, wr
     found = {name: verdict.counts[name] for name in ("lost", "invented", "duplicated")}
     assert found == {"lost": 0, "invented": 0, "duplicated": 0} | wrong
     assert verdict.passed is not bool(wrong)
+
+
+def test_of_no_notes_none_can_be_lost() -> None:
+    assert complete("", "", "").state is State.NOT_APPLICABLE
 
 
 # Near-duplicates
@@ -229,7 +236,7 @@ def test_copies_with_small_changes_are_near_duplicates() -> None:
 
     verdict = near_duplicate_share(notes)
 
-    assert dict(verdict.counts) == {"notes": 40, "near_duplicates": 10, "share": 0.25}
+    assert dict(verdict.counts) == {"notes": 40, "near_duplicates": 10, "share": 0.25, "limit": 0.05}
     assert not verdict.passed
     assert near_duplicate_share(notes, limit=0.25).passed
 
@@ -237,12 +244,16 @@ def test_copies_with_small_changes_are_near_duplicates() -> None:
 def test_case_and_blanks_do_not_hide_a_copy_and_empty_notes_are_left_out() -> None:
     notes = [Note("a", "Seen  in\nclinic today."), Note("b", "SEEN in clinic today. "), Note("c", ""), Note("d", " ")]
 
-    assert dict(near_duplicate_share(notes).counts) == {"notes": 2, "near_duplicates": 1, "share": 0.5}
+    assert dict(near_duplicate_share(notes).counts) == {"notes": 2, "near_duplicates": 1, "share": 0.5, "limit": 0.05}
 
 
-@pytest.mark.parametrize("notes", [[], [Note("a", "")], [Note("a", "short")], [Note("a", "one"), Note("b", "two")]])
-def test_few_and_short_notes_are_no_duplicates(notes: list[Note]) -> None:
-    assert near_duplicate_share(notes).passed
+@pytest.mark.parametrize("notes", [[], [Note("a", "")], [Note("a", "short")]])
+def test_fewer_than_two_notes_cannot_be_compared(notes: list[Note]) -> None:
+    assert near_duplicate_share(notes).state is State.NOT_APPLICABLE
+
+
+def test_short_notes_are_no_duplicates() -> None:
+    assert near_duplicate_share([Note("a", "one"), Note("b", "two")]).passed
 
 
 def test_many_identical_notes_are_one_group() -> None:

@@ -8,30 +8,47 @@ from deid_assets.core.score import Evaluation
 from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary, release_html
 
 BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"survivors": 3})
+VOID = Check("recall_floor", passed=False, blocking=True, counts={"labels": 0}, applicable=False)
 WARNED = Check("near_duplicates", passed=False, blocking=False, counts={"share": 0.31})
+
+
+@pytest.fixture
+def measured(passing, good):
+    """Arguments of a release that passes, with gold."""
+    return {**passing, "evaluation": good}
 
 
 @pytest.mark.parametrize(
     ("change", "verdict", "reason"),
     [
-        ({}, "Passed", "Every check passed"),
+        ({}, "Passed", "No check failed: 2 passed, 0 failed, 0 not applicable."),
+        ({"more": VOID}, "Passed", "2 passed, 0 failed, 1 not applicable."),
+        ({"evaluation": None}, "Not measured", "There is no gold for this batch."),
+        ({"not_measured": "None of the 9 notes is annotated."}, "Not measured", "None of the 9 notes is annotated."),
+        ({"evaluation": None, "more": BLOCKED}, "Failed: do not release", "Blocking check no_survivor failed."),
+        ({"checks": (VOID,)}, "Failed: do not release", "No blocking check had anything to judge."),
         ({"more": WARNED}, "Passed with warnings", "Check near_duplicates failed."),
         ({"more": BLOCKED}, "Failed: do not release", "Blocking check no_survivor failed."),
-        ({"checks": ()}, "Failed: do not release", "No blocking check was run."),
-        ({"checks": (replace(WARNED, passed=True),)}, "Failed: do not release", "No blocking check was run."),
+        ({"checks": ()}, "Failed: do not release", "No blocking check had anything to judge."),
+        (
+            {"checks": (replace(WARNED, passed=True),)},
+            "Failed: do not release",
+            "No blocking check had anything to judge.",
+        ),
         ({"released": 1_197}, "Failed: do not release", "1,204 received, 1,197 released, 6 in quarantine."),
         ({"released": 1_199}, "Failed: do not release", "Notes do not add up"),
         ({"quarantined": ()}, "Failed: do not release", "1,198 released, 0 in quarantine."),
     ],
 )
-def test_the_verdict_stands_first(passing, page_of, change, verdict, reason):
+def test_the_verdict_stands_first(measured, page_of, change, verdict, reason):
     if "more" in change:
-        change = {"checks": (*passing["checks"], change["more"])}
-    page = page_of(release_html(ReleaseSummary(**{**passing, **change})))
+        change = {**change, "checks": (*measured["checks"], change["more"])}
+        del change["more"]
+    page = page_of(release_html(ReleaseSummary(**{**measured, **change})))
 
     assert page.strong[0] == verdict
     assert reason in page.text
-    assert page.text.index(verdict) < page.text.index("Notes released")
+    assert page.text.index(verdict) < page.text.index("Notes to release")
 
 
 def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
@@ -43,13 +60,29 @@ def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
     assert everything[0][-1] == "survivors 3"
 
 
+def test_what_was_not_applicable_is_neither_listed_as_failed_nor_as_passed(passing, page_of):
+    page = page_of(release_html(ReleaseSummary(**{**passing, "checks": (*passing["checks"], VOID)})))
+
+    assert "What did not pass" not in page.headings
+    assert [row[0] for row in page.table("Those that did not pass come first")] == [
+        "– not applicable", "✓ passed", "✓ passed",
+    ]  # fmt: skip
+
+
+def test_a_batch_that_was_not_measured_is_amber_and_says_what_follows(release, page_of):
+    html = release_html(replace(release, consequence="It may leave all the same."))
+
+    assert 'class="verdict warned"' in html
+    assert "It may leave all the same." in page_of(html).text
+
+
 def test_counts_carry_thousands_separators(release, page_of):
     page = page_of(release_html(release))
 
-    assert page.tiles["Notes released"] == ["1,198", "of 1,204 received"]
+    assert page.tiles["Notes to release"] == ["1,198", "of 1,204 received"]
     assert page.tiles["Notes in quarantine"] == ["6", "2 reasons"]
     assert page.tiles["Spans redacted"] == ["3,132", "in 2 categories"]
-    assert page.tiles["Blocking checks"] == ["1 of 1", "passed; 1 more can only warn"]
+    assert page.tiles["Blocking checks passed"] == ["1", "0 failed, 0 not applicable; 1 more can only warn"]
 
 
 def test_quarantine_is_told_by_stage_and_reason(release, page_of):
@@ -85,7 +118,8 @@ def test_a_release_without_a_chain_says_so(passing, page_of):
 def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
     page = page_of(release_html(release))
 
-    assert page.text.index("Recall was not measured") < page.text.index("Notes released")
+    assert page.strong[0] == "Not measured"
+    assert page.text.index("There is no gold for this batch.") < page.text.index("Notes to release")
     assert "There is no gold for this batch, so recall was not measured." in page.text
     assert page.tiles["Identifiers the line-up found"] == ["n/a", "no gold for this batch"]
 

@@ -1,0 +1,45 @@
+"""``deid approve``: the word of whoever has read the page on a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated as Arg
+
+import typer
+
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.tables import print_json
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError
+from deid_assets.store.approvals import PAGE, REPORT, digest_of_page
+from deid_assets.store.approvals import approve as sign_approval
+from deid_assets.store.files import CorpusFiles
+
+
+@app.command()
+@guarded
+def approve(
+    page: Arg[Path, typer.Argument(metavar="PAGE", help="The page that you read: reports/release-BATCH.html.")],
+    *,
+    by: Arg[str, typer.Option(metavar="NAME", help="Who approves: a user name or an e-mail address.")],
+    as_json: JsonOption = False,
+) -> int:
+    """Approve the release of a batch whose page you have read.
+
+    The approval holds for this very page: it is void as soon as the batch is made again with another result.
+    """
+    settings = Settings.load()
+    files = CorpusFiles(settings.store, key=settings.receipt_key())
+    digest = digest_of_page(page)
+    batch = next((one for one in files.batches(REPORT) if files.receipt(REPORT, one).counts.get(PAGE) == digest), None)
+    if batch is None:
+        raise InputError(f"{page}: not the present page on any batch; read the one under {settings.reports}")
+    receipt = sign_approval(files, batch, by=by, page=digest)
+    if as_json:
+        print_json({"batch": batch, "by": by, "at": receipt.created_at, "page": digest})
+        return 0
+    say(f"batch {batch}: release approved by {by}, who read the page {digest[:12]}; `make run` makes it")
+    if not settings.release.approval:
+        say("release.approval is off, so the release does not ask for it")
+    return 0

@@ -1,0 +1,110 @@
+"""``deid sample``: notes for people to annotate, so that it is known what redaction misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated as Arg
+
+import typer
+
+from deid_assets.cli.app import PARTIAL, app, guarded, say
+from deid_assets.cli.arguments import FormatOption, JsonOption, LangOption, NotesArg, ReadOption, ToOption
+from deid_assets.cli.outputs import check_out, out_format
+from deid_assets.cli.streams import NoteSource, Withheld, read_options
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.config import Settings
+from deid_assets.core.errors import InputError
+from deid_assets.core.intervals import wilson
+from deid_assets.core.keys import Key
+from deid_assets.core.span import SpanSet
+from deid_assets.formats import Annotated, write_notes
+
+SIZES = (25, 50, 100, 200, 400, 800)
+CLEAN, HIDDEN, PER_NOTE = 0.9, 0.98, 10
+"""What the table of intervals supposes: notes with nothing left, identifiers hidden, and identifiers in a note."""
+
+
+@app.command()
+@guarded
+def sample(  # noqa: PLR0913 - one parameter per option of the command line
+    notes: NotesArg,
+    *,
+    size: Arg[int, typer.Option("--notes", metavar="N", min=1, help="How many to draw.")] = 100,
+    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to annotate; a suffix, or --to brat, says the format.")],
+    rest: Arg[Path | None, typer.Option(metavar="FILE", help="Write the notes that were not drawn, .jsonl.")] = None,
+    format_name: FormatOption = None,
+    to: ToOption = None,
+    read: ReadOption = None,
+    lang: LangOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Draw notes for people to annotate, at random by the key.
+
+    The same key draws the same notes, and nobody without it can tell which. A table says how well so many notes tell
+    what is missed. Annotate every identifier in them, then put the annotated notes and the rest into one folder, and
+    that into the landing folder: it is measured on the one and released as a whole.
+    """
+    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    written_as = out_format(out, to)
+    check_out(out, inputs=[notes], is_folder=written_as.is_folder)
+    if rest is not None:
+        check_out(rest, inputs=[notes, out], is_folder=False, option="--rest")
+    withheld = Withheld()
+    ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
+    drawn = draw(ids, Settings.load().key(), size=size)
+    write_notes(out, _chosen(source, drawn, are_drawn=True), format=written_as.name)
+    if rest is not None:
+        write_notes(rest, _chosen(source, drawn, are_drawn=False), format="jsonl")
+    if as_json:
+        print_json({"notes": len(ids), "drawn": len(drawn), "out": str(out), "intervals": _rows(len(drawn))})
+    else:
+        _show(len(drawn))
+        say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}" + (f", the rest to {rest}" if rest else ""))
+    return PARTIAL if len(withheld) else 0
+
+
+def draw(note_ids: list[str], key: Key, *, size: int) -> frozenset[str]:
+    """Return so many of the notes; which ones follows from the key and their ids alone.
+
+    Raises:
+        InputError: There are fewer.
+    """
+    if size > len(note_ids):
+        raise InputError(f"--notes {size:,}: there are {len(note_ids):,}; draw at most so many")
+    return frozenset(sorted(note_ids, key=lambda note_id: (key.seed("annotation sample", note_id), note_id))[:size])
+
+
+def _chosen(source: NoteSource, drawn: frozenset[str], *, are_drawn: bool) -> Iterator[Annotated]:
+    """Yield the drawn notes without annotations, ready for some, or the others as what nobody annotated."""
+    for found in source.read():
+        if isinstance(found, Annotated) and (found.note.note_id in drawn) is are_drawn:
+            yield Annotated(found.note, SpanSet.of(found.note, ()) if are_drawn else None)
+
+
+def _rows(size: int) -> list[dict[str, float]]:
+    """Return the intervals that samples of several sizes give, this one's among them."""
+    rows = []
+    for notes in sorted({*SIZES, size}):
+        spans = notes * PER_NOTE
+        clean, hidden = wilson(round(CLEAN * notes), notes), wilson(round(HIDDEN * spans), spans)
+        rows.append(
+            {"notes": notes, "clean_low": clean[0], "clean_high": clean[1], "identifiers": spans,
+             "hidden_low": hidden[0], "hidden_high": hidden[1]}
+        )  # fmt: skip
+    return rows
+
+
+def _show(size: int) -> None:
+    say(
+        f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {HIDDEN:.0%} of {PER_NOTE} identifiers a note are hidden:"
+    )
+    print_table(
+        ("annotated notes", "notes with nothing left", "identifiers", "identifiers hidden"),
+        [
+            [f"{row['notes']:,}" + (" (drawn)" if row["notes"] == size else ""),
+             f"{row['clean_low']:.3f} to {row['clean_high']:.3f}", f"{row['identifiers']:,}",
+             f"{row['hidden_low']:.3f} to {row['hidden_high']:.3f}"]
+            for row in _rows(size)
+        ],
+    )  # fmt: skip

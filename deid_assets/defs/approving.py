@@ -1,0 +1,58 @@
+"""release_approval: who approved a batch's release, as an input of the released corpus."""
+
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from deid_assets.defs.audit import OWNERS
+from deid_assets.defs.diffing import RELEASE_DIFF
+from deid_assets.defs.guard import guarded
+from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
+from deid_assets.defs.partitions import batches
+from deid_assets.defs.release import RELEASED
+from deid_assets.store.approvals import APPROVAL, REPORT, approve
+from deid_resources.corpus import Corpus
+
+
+class Approval(dg.Config):
+    """What ``approve_release`` is told, and all that it can be told.
+
+    Args:
+        by: User name or e-mail address of who approves.
+        page: SHA-256 of the page that was read: ``page`` in the metadata of ``release_report``.
+    """
+
+    by: str
+    page: str
+
+
+@dg.asset(
+    key=APPROVAL,
+    deps=[REPORT],
+    partitions_def=batches,
+    code_version="1",
+    group_name="release",
+    owners=OWNERS,
+    kinds={"json"},
+    tags=ON_DEMAND,
+    description="Who approved the release of a batch, when, and the digest of the page that was read. Made by the job "
+    f"`{APPROVE_JOB}`, or by `deid approve` from a shell.",
+)
+def release_approval(
+    context: dg.AssetExecutionContext, config: Approval, corpus: dg.ResourceParam[Corpus]
+) -> dg.MaterializeResult[Any]:
+    """Sign and store the approval, if the page is the present one."""
+    batch = context.partition_key
+    with guarded(context, APPROVAL, batch):
+        receipt = approve(corpus.files, batch, by=config.by, page=config.page)
+    return dg.MaterializeResult(data_version=dg.DataVersion(receipt.digest), metadata=dict(receipt.counts))
+
+
+def approve_job() -> UnresolvedAssetJobDefinition:
+    """Return the job that releases a batch once somebody has read the page on it."""
+    return dg.define_asset_job(
+        APPROVE_JOB,
+        selection=dg.AssetSelection.assets(APPROVAL, RELEASED, RELEASE_DIFF),
+        description="Approve a batch's release and make it. Name yourself and the SHA-256 of the page that you read.",
+    )

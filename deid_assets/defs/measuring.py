@@ -1,0 +1,57 @@
+"""What is known of what was missed in a batch, read back from what the graph signed."""
+
+from collections.abc import Sequence
+
+from deid_assets.config import Settings
+from deid_assets.core.counts import Counts, Scheme
+from deid_assets.defs.ingest import GOLD, RAW_NOTES
+from deid_assets.defs.merging import MERGED
+from deid_assets.defs.scores import scores_from_table
+from deid_assets.quality.measurement import Measurement, Wanted
+from deid_resources.corpus import Corpus
+
+
+def wanted(settings: Settings) -> Wanted:
+    """Return what a release must show under these settings."""
+    asked = settings.release
+    return Wanted(
+        asked.require == "gold",
+        settings.gates.min_gold_spans,
+        notes=asked.annotated_notes,
+        lower_bound=asked.lower_bound,
+    )
+
+
+def measure(batch: str, corpus: Corpus) -> Measurement:
+    """Return what the gold of a batch shows of its merged spans."""
+    files = corpus.files
+    scores = scores_from_table(files.read(MERGED, batch, "scores")).get(MERGED)
+    return Measurement(
+        notes=int(files.receipt(RAW_NOTES, batch).counts["notes"]),
+        annotated=int(files.receipt(GOLD, batch).counts["annotated_notes"]),
+        held_out=scores.notes.notes if scores else 0,
+        hidden=scores.micro(Scheme.HIDDEN) if scores else Counts(),
+        wanted=wanted(corpus.settings),
+    )
+
+
+def consequence(found: Measurement) -> str:
+    """Return what follows for the release where a batch does not show what is asked, a sentence."""
+    if found.wanted.gold and found.shortfall:
+        return "The batch is not released, because release.require is gold."
+    return "" if found.measured else "It may leave all the same, because release.require is none."
+
+
+def advice(corpus: Corpus, batches: Sequence[str]) -> str:
+    """Return one line on the batches that were not measured and how that is done; empty where all were."""
+    found = {batch: measure(batch, corpus) for batch in batches if corpus.files.find(MERGED, batch)}
+    short = {batch: one.shortfall for batch, one in found.items() if one.shortfall}
+    if not short:
+        return ""
+    first, reason = next(iter(short.items()))
+    kept = "not released" if wanted(corpus.settings).gold else "released all the same"
+    more = f" and {len(short) - 1:,} more" if len(short) > 1 else ""
+    return (
+        f"not measured, {kept}: batch {first}{more}. {reason} Draw notes to annotate with `deid sample`, "
+        'or set release.require = "none" to release without knowing'
+    )

@@ -1,0 +1,110 @@
+"""How much is known of what redaction missed in a batch, and whether that is as much as a release must show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deid_assets.core.counts import Counts
+from deid_assets.core.intervals import wilson
+from deid_assets.quality.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a release must show.
+
+    Args:
+        gold: Whether a batch that was not measured stays.
+        spans: Gold spans from which on a batch counts as measured.
+        notes: Annotated notes that are asked for.
+        lower_bound: Smallest lower end of the 95 % interval of the share of gold spans hidden.
+    """
+
+    gold: bool
+    spans: int
+    notes: int = 0
+    lower_bound: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What the gold of a batch shows.
+
+    Args:
+        notes: Notes of the batch.
+        annotated: Notes that people annotated.
+        held_out: Those of them that no tagger learns from, and so may be scored.
+        hidden: Gold spans of these notes, hidden and left.
+        wanted: What a release must show.
+    """
+
+    notes: int
+    annotated: int
+    held_out: int
+    hidden: Counts
+    wanted: Wanted
+
+    @property
+    def lower(self) -> float | None:
+        """Lower end of the 95 % Wilson interval of the share of gold spans hidden; ``None`` without gold."""
+        return wilson(self.hidden.tp, self.hidden.gold)[0] if self.hidden.gold else None
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is gold enough to say anything."""
+        return self.hidden.gold >= max(self.wanted.spans, 1)
+
+    @property
+    def reason(self) -> str:
+        """Why the batch was not measured, a sentence; empty where it was."""
+        if self.measured:
+            return ""
+        if not self.annotated:
+            return f"None of the {self.notes:,} notes is annotated."
+        if not self.held_out:
+            return f"Taggers learn from all {self.annotated:,} annotated notes, so none can be scored."
+        return (
+            f"The {self.held_out:,} annotated notes hold {self.hidden.gold:,} identifiers, fewer than the "
+            f"{max(self.wanted.spans, 1):,} of gates.min_gold_spans."
+        )
+
+    @property
+    def shortfall(self) -> str:
+        """What a release asks for and the gold does not show, a sentence; empty where it shows enough."""
+        if not self.measured:
+            return self.reason
+        if self.held_out < self.wanted.notes:
+            return f"{self.held_out:,} notes are annotated, fewer than the {self.wanted.notes:,} of release.annotated_notes."
+        lower = self.lower or 0.0
+        if lower < self.wanted.lower_bound:
+            return (
+                f"The share of gold spans hidden may be as low as {lower:.4f}, "
+                f"below the {self.wanted.lower_bound:.4f} of release.lower_bound."
+            )
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a manifest says: ``measured``, with the reason where it was not, and the figures."""
+        figures = {"annotated_notes": self.held_out, "gold_spans": self.hidden.gold, "hidden": self.hidden.tp}
+        lower = self.lower
+        return {
+            "measured": self.measured,
+            "measurement": {"reason": self.reason, **figures, "lower": None if lower is None else round(lower, 4)},
+        }
+
+    def judge(self) -> Verdict:
+        """Check that the batch was measured as the release asks; where nothing is asked it may be not applicable."""
+        short = self.shortfall if self.wanted.gold else ""
+        lower = self.lower
+        counts: dict[str, int | float] = {
+            "annotated_notes": self.held_out,
+            "wanted_notes": self.wanted.notes,
+            "gold_spans": self.hidden.gold,
+            "wanted_spans": self.wanted.spans,
+            "wanted_lower": self.wanted.lower_bound,
+            **({} if lower is None else {"lower": round(lower, 4)}),
+        }
+        description = short or "People annotated enough notes of the batch to know what was missed."
+        verdict = Verdict("measured", passed=not short, blocking=True, counts=counts, description=description)
+        return verdict.unless(not self.measured, f"not measured. {self.reason} release.require is none")

@@ -1,0 +1,178 @@
+"""What was not measured says so, and leaves only if the settings let it or somebody approved the page on it."""
+
+import hashlib
+import json
+
+import dagster as dg
+import pytest
+from typer.testing import CliRunner
+
+from deid_assets.cli import app
+from deid_assets.core.verdicts import State
+from deid_assets.store.receipts import state_of
+
+CHAIN = (
+    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
+    "release_report",
+)  # fmt: skip
+
+
+def say(*arguments):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def unmeasured(installation, note_records):
+    """An installation with a batch that nobody annotated, made up to the page on it."""
+
+    def make(settings="", *, gold=False, chain=CHAIN):
+        before = installation.default_settings.replace('release.require = "none"\n', "")
+        installation.configure(settings + before)
+        installation.batch = installation.receive(note_records(gold=gold))
+        assert not chain or installation.failures(installation.run(installation.batch, *chain)) == {}
+        return installation
+
+    return make
+
+
+def page_of(made):
+    return made.home / "reports" / f"release-{made.batch}.html"
+
+
+def released(made):
+    return made.failures(made.run(made.batch, "released_corpus"))
+
+
+def manifest_of(made):
+    return json.loads((made.home / "released" / made.batch / "manifest.json").read_text())
+
+
+def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_with_not_measured(unmeasured):
+    made = unmeasured()
+
+    assert "measured (annotated_notes 0" in released(made)["released_corpus"]
+    assert not (made.home / "released").exists()
+    page = page_of(made).read_text()
+    assert page.index("<strong>Not measured</strong>") < page.index("None of the 8 notes is annotated.")
+    assert "The batch is not released, because release.require is gold." in page
+
+
+def test_released_all_the_same_it_says_so_in_the_manifest_and_when_it_is_verified(unmeasured):
+    made = unmeasured('release.require = "none"\n')
+    assert released(made) == {}
+
+    manifest = manifest_of(made)
+    assert manifest["measured"] is False
+    assert manifest["measurement"]["reason"] == "None of the 8 notes is annotated."
+    code, said = say("verify", made.home / "released" / made.batch)
+    assert (code, "not measured: None of the 8 notes is annotated." in said) == (0, True), said
+
+
+def test_no_gate_on_gold_has_passed_without_gold(unmeasured):
+    made = unmeasured()
+
+    rows = made.corpus().files.receipt("merged_spans", made.batch).verdicts
+    gold = ("recall_floor", "recall_lower_bound", "notes_covered_lower_bound", "worst_group", "no_regression")
+    assert {state_of(rows[name]) for name in gold} == {State.NOT_APPLICABLE}
+    assert state_of(rows["in_bounds"]) is State.PASSED
+
+
+@pytest.mark.parametrize(
+    ("asked", "short"),
+    [
+        ("", ""),
+        ("release.annotated_notes = 9\n", "wanted_notes 9"),
+        ("release.lower_bound = 0.9\n", "wanted_lower 0.9"),
+    ],
+)
+def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
+    made = unmeasured(asked, gold=True, chain=())
+    # The sixteen identifiers of eight notes are far from the hundred that count by default.
+    made.configure(
+        asked + made.default_settings.replace('release.require = "none"\n', "").replace(
+            "[gates]\n", "[gates]\nmin_gold_spans = 16\nrecall_lower_bound = {}\n"
+        )
+    )  # fmt: skip
+    failures = made.failures(made.run(made.batch, *CHAIN, "released_corpus"))
+
+    if short:
+        assert short in failures["released_corpus"]
+    else:
+        assert failures == {}
+        assert manifest_of(made)["measured"] is True
+        assert "measured on 8 annotated notes: 16 of 16" in say("verify", made.home / "released" / made.batch)[1]
+
+
+APPROVED = 'release.require = "none"\nrelease.approval = true\n'
+
+
+def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapproved(unmeasured):
+    made = unmeasured(APPROVED)
+
+    main = made.definitions().resolve_job_def("main_job").asset_layer.executable_asset_keys
+    assert {"released_corpus", "release_diff", "release_approval"}.isdisjoint(key.to_user_string() for key in main)
+    failures = made.failures(made.run(made.batch, "released_corpus", job="approve_release"))
+    assert "approved" in failures["released_corpus"]
+
+
+def test_a_page_that_was_read_and_approved_from_the_shell_lets_the_batch_leave(unmeasured):
+    made = unmeasured(APPROVED)
+
+    code, said = say("approve", page_of(made), "--by", "a.meier@ward.example")
+    assert code == 0, said
+    assert made.failures(made.run(made.batch, "released_corpus", job="approve_release")) == {}
+    approval = manifest_of(made)["approval"]
+    digest = hashlib.sha256(page_of(made).read_bytes()).hexdigest()
+    assert (approval["by"], approval["page"], manifest_of(made)["page"]) == ("a.meier@ward.example", digest, digest)
+    assert "approved by a.meier@ward.example" in say("verify", made.home / "released" / made.batch)[1]
+
+
+def test_an_approval_is_void_once_the_batch_has_another_page(unmeasured):
+    made = unmeasured(APPROVED)
+    assert say("approve", page_of(made), "--by", "a.meier")[0] == 0
+    old = page_of(made).read_bytes()
+
+    made.configure((made.root / "deid.toml").read_text() + "residual = 0.5\n")
+    assert made.failures(made.run(made.batch, *CHAIN)) == {}
+    assert page_of(made).read_bytes() != old
+
+    failures = made.failures(made.run(made.batch, "released_corpus", job="approve_release"))
+    assert "approved" in failures["released_corpus"]
+    page_of(made).with_name("old.html").write_bytes(old)
+    code, said = say("approve", page_of(made).with_name("old.html"), "--by", "a.meier")
+    assert (code, "not the present page on any batch" in said) == (2, True), said
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"by": "a.meier", "page": "0" * 64}, "is not the present one"),
+        ({"by": "Anna <b>", "page": ""}, "a user name or an address"),
+        ({"by": "a.meier", "page": "", "policy": "tag"}, "policy"),
+    ],
+)
+def test_the_job_takes_a_name_and_the_page_and_nothing_else(unmeasured, config, message):
+    made = unmeasured(APPROVED)
+    page = hashlib.sha256(page_of(made).read_bytes()).hexdigest()
+    job = made.definitions().resolve_job_def("approve_release")
+
+    def run(**config):
+        return job.execute_in_process(
+            partition_key=made.batch,
+            instance=made.instance,
+            run_config={
+                "ops": {"release_approval": {"config": config}},
+                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+            },
+            raise_on_error=False,
+        )
+
+    config = {**config, "page": config["page"] or page}
+    try:
+        refused = made.failures(run(**config))["release_approval"]
+    except dg.DagsterInvalidConfigError as error:
+        refused = str(error)
+    assert message in refused
+    assert made.failures(run(by="a.meier", page=page)) == {}
+    assert manifest_of(made)["approval"]["by"] == "a.meier"
