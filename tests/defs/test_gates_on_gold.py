@@ -95,7 +95,7 @@ def test_a_worse_version_of_a_released_batch_is_stopped(released):
 
     reason = stopped_by(released, released.batch)
 
-    assert "no_regression (notes 8, lost 0, change -0.5" in reason
+    assert "no_regression (notes 8, lost 0, tolerance 0.01, change -0.5" in reason
     assert (released.home / "released" / released.batch / "notes.jsonl").read_bytes() == before
 
 
