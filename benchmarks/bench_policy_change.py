@@ -186,9 +186,9 @@ def store(count: int, size: int) -> None:
 
 def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
     """Return the distinct notes, each with the spans that the graph would store for it."""
-    from deid_assets.core.pipeline import by_note  # noqa: PLC0415
+    from deid_assets.core.resolve import LineUp  # noqa: PLC0415
     from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
-    from deid_assets.defs.merging import merge  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import by_note, merge  # noqa: PLC0415
     from deid_assets.policies import load_policy  # noqa: PLC0415
     from deid_assets.synthesis import make_corpus  # noqa: PLC0415
 
@@ -196,7 +196,8 @@ def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
     notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]
     opinions = {name: by_note(corpus.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.line_up}
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
-    merged = merge(notes, opinions, corpus, yielding=yielding)
+    line_up = LineUp(settings.line_up, yielding=yielding)
+    merged = merge(notes, opinions, resolve_by=settings.resolve, line_up=line_up)
     return [(note, spans) for note, spans in zip(notes, merged, strict=True) if isinstance(spans, DisjointSpans)]
 
 

@@ -10,6 +10,7 @@ from deid_assets.cli.approval import approve
 from deid_assets.cli.batches import batches_app
 from deid_assets.cli.bench import bench
 from deid_assets.cli.commands import corpus, detect, doctor, redact
+from deid_assets.cli.deidentification import deidentify
 from deid_assets.cli.evaluating import adjudicate, agree, audit_gold, corrections, evaluate
 from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
@@ -33,6 +34,7 @@ __all__ = [
     "bench",
     "corpus",
     "corrections",
+    "deidentify",
     "detect",
     "detectors",
     "diff",

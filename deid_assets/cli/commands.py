@@ -28,11 +28,11 @@ from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format
 from deid_assets.cli.recording import Recorder, VaultAsked, recording
 from deid_assets.cli.redaction import Done, Redaction, choose_finder
-from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
+from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.vault import KeyFileOption
 from deid_assets.core.detector import Failed
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
 
 
@@ -106,8 +106,9 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Replace PHI as a policy says.
 
-    Spans come from a file, or from detectors that run at once. A note that the file does not know, or that a
-    detector fails on, is withheld.
+    Spans come from a file, or from detectors that run at once. What is found in one note is covered in the patient's
+    other notes. A note that the file does not know, that a detector fails on, or in which a known value is left, is
+    withheld.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
@@ -123,9 +124,12 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 
     def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            for chunk, found in finder.over(source.chunks(withheld)):
-                yield from redaction.run(chunk, found, withheld, done, keep=recorder)
-                advance(len(chunk))
+            for batch in source.batches(withheld):
+                found: dict[str, DisjointSpans | Failed] = {}
+                for chunk, of_chunk in finder.over(chunks_of(batch)):
+                    found |= of_chunk
+                    advance(len(chunk))
+                yield from redaction.run(batch, found, withheld, done, keep=recorder)
         recorder.finish()
         if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")

@@ -16,11 +16,11 @@ from deid_assets.core.errors import ConfigError, DeidError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.pipeline import redact_all
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import LineUp, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
+from deid_assets.pipeline.resolving import LEAVABLE
 
 Found = Mapping[str, DisjointSpans | Failed]
 """Spans by note id, or why a note has none."""
@@ -104,36 +104,41 @@ class Redaction:
         *,
         keep: Keep | None = None,
     ) -> Iterator[Annotated]:
-        """Yield each note redacted; one without spans of its own, or that fails, is withheld.
+        """Yield each note redacted; one without spans of its own, in which a value survives or that fails is withheld.
 
-        No surrogate is an identifier or a full name of the chunk. Other chunks are not looked at: they are not in
-        memory, and detectors may not have seen them yet.
+        What is found in one note is covered in the patient's other notes, and no surrogate is a value of the batch.
 
         Args:
-            notes: A chunk.
+            notes: A batch, all notes of each patient together.
             found: Their spans.
             withheld: Told of each note that is withheld.
             done: Counted up.
             keep: Called with each redacted note before it is given; withholds it where it returns why.
         """
-        from deid_assets.policies.surrogate import originals_of  # noqa: PLC0415 - loads Faker
+        from deid_assets.pipeline.redacting import Batch, redact_batch  # noqa: PLC0415 - loads Faker
+        from deid_assets.pipeline.spreading import spread  # noqa: PLC0415
 
         disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}
-        pairs = ((note, disjoint[note.note_id]) for note in notes if note.note_id in disjoint)
-        originals = originals_of(self.policy, self.key, pairs)
-        outcomes = redact_all(notes, disjoint, self.policy, key=self.key, stage="redact", originals=originals)
-        for note, outcome in zip(notes, outcomes, strict=True):
-            if isinstance(outcome, Failed):
+        batch = Batch(notes, spread(notes, disjoint))
+        redacted = redact_batch(batch, self.policy, key=self.key, originals=batch.originals(self.policy, self.key))
+        outcomes = {note.note_id: one for note, one in redacted.redacted}
+        failed = {one.note_id: one for one in redacted.withheld}
+        for note in notes:
+            outcome = outcomes.get(note.note_id)
+            if outcome is None:
                 earlier = found.get(note.note_id)
-                withheld.failed(earlier if isinstance(earlier, Failed) else outcome)
+                withheld.failed(earlier if isinstance(earlier, Failed) else failed[note.note_id])
                 continue
-            refused = keep(note, outcome, disjoint[note.note_id]) if keep else None
+            refused = keep(note, outcome, batch.spans[note.note_id]) if keep else None
             if refused is not None:
                 withheld.failed(refused)
                 continue
             done.add(outcome)
-            patient_id = note.patient_id if self.keep_patient_ids else None
-            yield Annotated(Note(note.note_id, outcome.text, patient_id, note.lang))
+            yield Annotated(self.released(note, outcome))
+
+    def released(self, note: Note, redacted: Redacted) -> Note:
+        """Return the note that is written."""
+        return Note(note.note_id, redacted.text, note.patient_id if self.keep_patient_ids else None, note.lang)
 
 
 class Finder(Protocol):
@@ -208,15 +213,14 @@ def choose_finder(spans: Path | None, named: Named, *, policy: Policy) -> Finder
     """
     if (spans is None) is (not named.specs):
         raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
+    yielding = LEAVABLE | policy.may_leave
     if spans is None:
-        return DetectedSpans(
-            Detection.load(replace(named, resolve_by=named.resolve_by or "union", yielding=policy.may_leave))
-        )
+        return DetectedSpans(Detection.load(replace(named, resolve_by=named.resolve_by or "union", yielding=yielding)))
     if named != Named((), (), None):
         raise ConfigError(
             "--option, --resolve and --jobs go with --detector; spans files are resolved by deid detect --resolve"
         )
-    return StoredSpans(SpansFile(spans), policy.may_leave)
+    return StoredSpans(SpansFile(spans), yielding)
 
 
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:

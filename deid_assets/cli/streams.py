@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ from deid_assets.languages import language_of
 __all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "read_options"]
 
 CHUNK_CHARS = 250_000
-"""Text held at a time: a batch for a detector, and a step of the progress line."""
+"""Text given to a detector at once, and a step of the progress line."""
+BATCH_CHARS = 20_000_000
+"""Text of a batch, about: within one, what is found of a patient is covered in all of the patient's notes."""
 
 
 class Withheld:
@@ -103,28 +106,108 @@ class NoteSource:
             else:
                 yield found
 
+    def batches(self, withheld: Withheld) -> Iterator[list[Note]]:
+        """Yield lists of notes of about ``BATCH_CHARS`` characters, each with all notes of its patients.
+
+        Faults are reported and passed over. An input of more than one batch is read three times: to see that it is
+        one, to see where each patient's last note stands, and to give its notes. Memory is that of a batch, and grows
+        with how far apart the notes of one patient stand.
+
+        Raises:
+            InputError: There was no note that could be read.
+        """
+        head = list(_until(self.read(), BATCH_CHARS))
+        if _size(head) < BATCH_CHARS:
+            batches = iter([head])
+        else:
+            last = {
+                found.note.patient_id: number
+                for number, found in enumerate(self.read())
+                if isinstance(found, Annotated)
+            }
+            batches = _whole_patients(self.read(), last)
+        is_empty = True
+        for batch in batches:
+            for found in batch:
+                if isinstance(found, Fault):
+                    withheld.fault(found)
+            notes = [found.note for found in batch if isinstance(found, Annotated)]
+            is_empty = is_empty and not notes
+            if notes:
+                yield notes
+        if is_empty:
+            raise InputError(f"{self.path}: no note could be read; nothing was written")
+
     def chunks(self, withheld: Withheld) -> Iterator[list[Note]]:
         """Yield lists of notes of about ``CHUNK_CHARS`` characters; faults are reported and passed over.
 
         Raises:
             InputError: There was no note that could be read.
         """
-        chunk: list[Note] = []
-        size, is_empty = 0, True
-        for found in self.read():
-            if isinstance(found, Fault):
-                withheld.fault(found)
-                continue
-            is_empty = False
-            chunk.append(found.note)
-            size += len(found.note.text)
-            if size >= CHUNK_CHARS:
-                yield chunk
-                chunk, size = [], 0
+        is_empty = True
+
+        def notes() -> Iterator[Note]:
+            nonlocal is_empty
+            for found in self.read():
+                if isinstance(found, Fault):
+                    withheld.fault(found)
+                else:
+                    is_empty = False
+                    yield found.note
+
+        yield from chunks_of(notes())
         if is_empty:
             raise InputError(f"{self.path}: no note could be read; nothing was written")
-        if chunk:
+
+
+def _until(entries: Iterable[Annotated | Fault], chars: int) -> Iterator[Annotated | Fault]:
+    """Yield entries until they have so many characters."""
+    size = 0
+    for found in entries:
+        yield found
+        size += _size([found])
+        if size >= chars:
+            return
+
+
+def _whole_patients(
+    entries: Iterable[Annotated | Fault], last: Mapping[str | None, int]
+) -> Iterator[list[Annotated | Fault]]:
+    """Yield entries in batches, each in the order of the input; ``last`` has the place of each patient's last note."""
+    waiting: dict[str, list[tuple[int, Annotated | Fault]]] = {}
+    batch: list[tuple[int, Annotated | Fault]] = []
+    size = 0
+    for number, found in enumerate(entries):
+        owner = found.note.patient_id if isinstance(found, Annotated) else None
+        if owner is not None and last[owner] > number:
+            waiting.setdefault(owner, []).append((number, found))
+            continue
+        ready = [*(waiting.pop(owner, ()) if owner is not None else ()), (number, found)]
+        batch += ready
+        size += _size(entry for _, entry in ready)
+        if size >= BATCH_CHARS:
+            yield [entry for _, entry in sorted(batch, key=itemgetter(0))]
+            batch, size = [], 0
+    if batch:
+        yield [entry for _, entry in sorted(batch, key=itemgetter(0))]
+
+
+def _size(entries: Iterable[Annotated | Fault]) -> int:
+    return sum(len(found.note.text) for found in entries if isinstance(found, Annotated))
+
+
+def chunks_of(notes: Iterable[Note]) -> Iterator[list[Note]]:
+    """Yield lists of notes of about ``CHUNK_CHARS`` characters."""
+    chunk: list[Note] = []
+    size = 0
+    for note in notes:
+        chunk.append(note)
+        size += len(note.text)
+        if size >= CHUNK_CHARS:
             yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def _say_ignored(name: str, rule: str) -> None:

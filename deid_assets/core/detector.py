@@ -82,7 +82,7 @@ def detect(
     try:
         return list(_checked(detector, notes))
     except BaseException as error:
-        if interruptible and _is_interrupt(error):
+        if interruptible and is_interrupt(error):
             raise
     return [_alone(detector, note, stage or f"spans/{detector.name}", interruptible) for note in notes]
 
@@ -91,12 +91,12 @@ def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> S
     try:
         return _checked(detector, [note])[0]
     except BaseException as error:
-        if interruptible and _is_interrupt(error):
+        if interruptible and is_interrupt(error):
             raise
         return Failed(note.note_id, stage, class_name(error))
 
 
-def _is_interrupt(error: BaseException) -> bool:
+def is_interrupt(error: BaseException) -> bool:
     """Whether an error stops the process on somebody's wish. Dagster's is told by name: the core imports no Dagster."""
     return isinstance(error, KeyboardInterrupt) or class_name(error) == "DagsterExecutionInterruptedError"
 

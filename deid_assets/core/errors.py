@@ -16,6 +16,7 @@
     ├── PolicyError(ValueError)       a redaction policy that cannot be carried out
     ├── ProvenanceError               a stored file that is missing, altered or not approved
     ├── UnfinishedError               a partition that was stored, and not all that follows
+    ├── WithheldError                 a note that may not leave
     └── WorkerError                   a worker process that raised or ended
 
 Messages name the note, the fault and the remedy. They show ids, labels and offsets, never note text.
@@ -77,6 +78,10 @@ class TrainingError(DeidError):
 
 class PolicyError(DeidError, ValueError):
     """A redaction policy cannot be carried out."""
+
+
+class WithheldError(DeidError):
+    """A note may not leave; the message says at which stage and why."""
 
 
 class ProvenanceError(DeidError):

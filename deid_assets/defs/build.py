@@ -28,6 +28,7 @@ from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
+from deid_assets.pipeline.resolving import LEAVABLE
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
 from deid_assets.store.approvals import APPROVAL, REPORT
@@ -187,7 +188,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
 
 def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.AssetsDefinition]:
     """Return the line-up's spans in one."""
-    yielding = frozenset[Phi]().union(*(policy.may_leave for policy in policies))
+    yielding = LEAVABLE.union(*(policy.may_leave for policy in policies))
     line_up = [f"spans/{name}" for name in settings.line_up]
     return [
         audited_asset(

@@ -2,7 +2,6 @@
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
-from deid_assets.core.pipeline import Outcome, by_note
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.contracts import judge_spans, span_checks
@@ -10,6 +9,7 @@ from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.records import record_spans
 from deid_assets.defs.shadow import drawn, sample_counts
+from deid_assets.pipeline.resolving import Outcome, by_note
 from deid_assets.quality import within_share
 from deid_assets.store.files import ALL
 from deid_assets.store.frames import (

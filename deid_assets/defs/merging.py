@@ -1,12 +1,11 @@
-"""merged_spans: the line-up's opinions resolved, then swept once more over the masked text."""
+"""merged_spans: the line-up's predictions resolved, then spread over each patient's notes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
-from deid_assets.core.pipeline import Outcome, by_note, resolve_all, sweep
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.score import Counts, Evaluation, Scheme
 from deid_assets.core.span import DisjointSpans, SpanSet
@@ -18,15 +17,12 @@ from deid_assets.defs.display import label_counts, show_labels, show_scores
 from deid_assets.defs.gates import judge_gold, measured
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.scores import scores_to_table
-from deid_assets.policies import load_policy
+from deid_assets.pipeline.resolving import MERGED, Outcome, by_note, merge
+from deid_assets.pipeline.spreading import SPREAD, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
 from deid_resources.corpus import Corpus
-
-MERGED = "merged_spans"
-MASK = "tag"
-"""Policy that masks known spans for the second look: its tags are never found again."""
 
 CHECKS = (
     *span_checks(disjoint=True),
@@ -36,7 +32,7 @@ CHECKS = (
 
 
 def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -> Draft:
-    """Resolve the line-up's spans, add what a second look finds, and compare with gold where there is any.
+    """Resolve the line-up's spans, spread what they cover, and compare with gold where there is any.
 
     Args:
         batch: Partition.
@@ -45,8 +41,9 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
     """
     settings = corpus.settings
     notes = read_notes_of(batch, corpus)
-    opinions = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in settings.line_up}
-    outcomes = merge(notes, opinions, corpus, yielding=yielding)
+    predictions = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in settings.line_up}
+    line_up = LineUp(settings.line_up, yielding=yielding)
+    outcomes = merge(notes, predictions, resolve_by=settings.resolve, line_up=line_up)
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
@@ -65,46 +62,20 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
             for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.line_up))
         ],
         verdicts=[
-            *judge_spans(notes, merged, sources=settings.line_up, disjoint=True),
+            *judge_spans(notes, merged, sources=(*settings.line_up, SPREAD), disjoint=True),
             recall_gate(scores, settings.gates),
             *judge_gold(found, corpus, batch),
         ],
-        counts={"annotated_notes": len(merged), "failed": len(failed), "spans": span_table.num_rows},
+        counts={
+            "annotated_notes": len(merged),
+            "failed": len(failed),
+            "spans": span_table.num_rows,
+            "spread": sum(not is_found(span) for spans in merged for span in spans),
+        },
         metadata=show_scores(scores, title="Line-up against gold")
         if gold
         else show_labels(label_counts(merged), title="Merged spans"),
     )
-
-
-def merge(
-    notes: Sequence[Note],
-    opinions: Mapping[str, Mapping[str, Outcome]],
-    corpus: Corpus,
-    *,
-    yielding: frozenset[Phi],
-) -> list[DisjointSpans | Failed]:
-    """Return the line-up's resolved and swept outcome for each note, in order."""
-    settings = corpus.settings
-    line_up = LineUp(settings.line_up, yielding=yielding)
-    first = {found.note_id: found for found in resolve_all(notes, opinions, policy=settings.resolve, line_up=line_up)}
-    resolved = {note_id: found for note_id, found in first.items() if isinstance(found, DisjointSpans)}
-    swept = sweep(
-        [note for note in notes if note.note_id in resolved],
-        resolved,
-        lambda masked: line_up_outcomes(masked, corpus, stage=MERGED, yielding=yielding),
-        load_policy(MASK),
-        key=corpus.key,
-    )
-    return [swept.get(note.note_id, first[note.note_id]) for note in notes]
-
-
-def line_up_outcomes(
-    notes: Sequence[Note], corpus: Corpus, *, stage: str, yielding: frozenset[Phi]
-) -> list[DisjointSpans | Failed]:
-    """Run the line-up on notes now and resolve its spans, or give a note's first failure."""
-    settings = corpus.settings
-    opinions = {name: by_note(corpus.detectors.detect(name, notes, stage=stage)) for name in settings.line_up}
-    return resolve_all(notes, opinions, policy=settings.resolve, line_up=LineUp(settings.line_up, yielding=yielding))
 
 
 def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:

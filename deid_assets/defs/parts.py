@@ -5,7 +5,7 @@ Nothing here imports Dagster, which a worker would import for nothing.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,21 +17,21 @@ from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
-from deid_assets.core.pipeline import by_note, redact_all
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.core.resolve import LineUp, resolve
-from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.policies.surrogate import originals_of
-from deid_assets.quality.survival import Audit, Survival, survival_by_note
+from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.pipeline.redacting import Batch, redact_batch
+from deid_assets.pipeline.resolving import MERGED, by_note
+from deid_assets.pipeline.surviving import Survival
+from deid_assets.pipeline.values import patient_of
 from deid_assets.quality.text_checks import is_unchanged_outside
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
     notes_from_table,
     spans_from_tables,
+    spans_to_tables,
 )
 
-MERGED = "merged_spans"
 Numbers = npt.NDArray[np.int64]
 PART_CHARS = 200_000
 """Text in a part: enough to hide the cost of sending it, and a small share of a batch, so that no worker idles long."""
@@ -153,8 +153,7 @@ def split(table: pa.Table, number: Numbers, count: int) -> list[pa.Table]:
 
 def originals_in(part: Part, *, policy: Policy, settings: Settings) -> Container[str]:
     """Return the values of a part that no surrogate may be."""
-    known = _Known.of(part, policy, redact_gold=settings.redact_gold)
-    return originals_of(policy, settings.key(), ((note, known.spans[note.note_id]) for note in known.notes))
+    return _read(part, policy, settings)[0].originals(policy, settings.key())
 
 
 def redact_part(part: Part, *, policy: Policy, settings: Settings, stage: str, originals: Container[str]) -> Made:
@@ -169,72 +168,62 @@ def redact_part(part: Part, *, policy: Policy, settings: Settings, stage: str, o
         stage: Named by failures.
         originals: Values of the whole batch, which no surrogate may be.
     """
-    known = _Known.of(part, policy, redact_gold=settings.redact_gold)
-    outcomes = redact_all(known.notes, known.spans, policy, key=settings.key(), stage=stage, originals=originals)
-    pairs = [(note, found) for note, found in zip(known.notes, outcomes, strict=True) if isinstance(found, Redacted)]
-    left, values = survival_by_note(known.audit(note, found, policy) for note, found in pairs)
-    survival = {note.note_id: one for (note, _), one in zip(pairs, left, strict=True)}
-    kept = [(note, found) for note, found in pairs if not survival[note.note_id].survivors]
-    failed = [
-        *known.withheld,
-        *(found for found in outcomes if isinstance(found, Failed)),
-        *(Failed(note_id, stage, "surviving-value") for note_id, one in survival.items() if one.survivors),
-    ]
+    batch, withheld = _read(part, policy, settings)
+    done = redact_batch(batch, policy, key=settings.key(), stage=stage, originals=originals)
     return Made(
-        notes=_notes_table(kept),
-        edits=_edits_table([found for _, found in kept]),
-        failed=failed_to_table(failed),
+        notes=_notes_table(done.redacted),
+        edits=_edits_table([found for _, found in done.redacted]),
+        failed=failed_to_table([*withheld, *done.withheld]),
         changed=frozenset(
-            note.note_id for note, found in kept if not is_unchanged_outside(note, found.edits, found.text)
+            note.note_id for note, found in done.redacted if not is_unchanged_outside(note, found.edits, found.text)
         ),
-        survival={note.note_id: survival[note.note_id] for note, _ in kept},
-        values=values,
+        survival=done.left,
+        values=done.values,
         fallbacks={
             found.note_id: {label.value: count for label, count in found.fallbacks.items()}
-            for _, found in kept
+            for _, found in done.redacted
             if found.fallbacks
         },
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The notes that can be redacted with what must be replaced in each, and the notes withheld before."""
-
-    notes: Sequence[Note]
-    spans: Mapping[str, DisjointSpans]
-    gold: Mapping[str, SpanSet]
-    withheld: Sequence[Failed]
-
-    @classmethod
-    def of(cls, part: Part, policy: Policy, *, redact_gold: bool) -> "_Known":
-        """Read a part; what people marked as a name is one, also where a detector takes it for what may be left."""
-        merged = by_note([*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)])
-        gold = {spans.note_id: spans for spans in spans_from_tables(*part.gold)}
-        ready, withheld, known = list[Note](), list[Failed](), dict[str, DisjointSpans]()
-        for note in notes_from_table(part.notes):
-            found = merged.get(note.note_id, Failed(note.note_id, MERGED, "Missing"))
-            if isinstance(found, Failed):
-                withheld.append(found)
-                continue
-            also = gold.get(note.note_id) if redact_gold else None
-            known[note.note_id] = _together(note, found, also, policy)
-            ready.append(note)
-        return cls(ready, known, gold, withheld)
-
-    def audit(self, note: Note, found: Redacted, policy: Policy) -> Audit:
-        """Return what the survival check needs; values of categories that the policy keeps are not sought."""
-        sought = (*self.spans[note.note_id], *self.gold.get(note.note_id, ()))
-        return Audit(note, [span for span in sought if span.label not in policy.keep], found.edits)
+def with_hits(batch: Part, hits: Mapping[str, Sequence[Span]]) -> Part:
+    """Return the notes of the patients in whose redacted notes something was found, with that covered and spread."""
+    notes = notes_from_table(batch.notes)
+    patients = {patient_of(note) for note in notes if note.note_id in hits}
+    chosen = pa.array([patient_of(note) in patients for note in notes], pa.bool_())
+    part = _of_notes(batch, batch.notes.filter(chosen))
+    merged = {spans.note_id: spans for spans in spans_from_tables(*part.merged, disjoint=True)}
+    wider = Batch(notes_from_table(part.notes), merged).with_hits(hits)
+    return replace(part, merged=spans_to_tables(wider.spans.values()))
 
 
-def _together(note: Note, merged: SpanSet, gold: SpanSet | None, policy: Policy) -> DisjointSpans:
-    """Return the merged spans with people's, which need resolving only where there are such."""
-    if gold is None and isinstance(merged, DisjointSpans):
-        return merged.checked(note)
-    opinions = [merged] if gold is None else [merged, gold]
-    sources = dict.fromkeys(span.source for opinion in opinions for span in opinion) or {MERGED: None}
-    return resolve(note, opinions, line_up=LineUp(tuple(sources), yielding=policy.may_leave))
+def _of_notes(batch: Part, notes: pa.Table) -> Part:
+    """Return a batch with these of its notes alone."""
+    ids = notes.column("note_id").combine_chunks()
+
+    def only(table: pa.Table) -> pa.Table:
+        return table.filter(pc.is_in(table.column("note_id"), value_set=ids))
+
+    merged, merged_spans = batch.merged
+    gold, gold_spans = batch.gold
+    return Part(notes, (only(merged), only(merged_spans)), only(batch.failed), (only(gold), only(gold_spans)))
+
+
+def _read(part: Part, policy: Policy, settings: Settings) -> tuple[Batch, list[Failed]]:
+    """Return the notes that can be redacted with what must be replaced in each, and the notes withheld before."""
+    merged = by_note([*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)])
+    gold = {spans.note_id: spans for spans in spans_from_tables(*part.gold)}
+    notes, withheld, known = list[Note](), list[Failed](), dict[str, DisjointSpans]()
+    for note in notes_from_table(part.notes):
+        found = merged.get(note.note_id, Failed(note.note_id, MERGED, "Missing"))
+        if isinstance(found, DisjointSpans):
+            known[note.note_id] = found.checked(note)
+            notes.append(note)
+        else:
+            withheld.append(found if isinstance(found, Failed) else Failed(note.note_id, MERGED, "Overlapping"))
+    batch = Batch(notes, known, gold)
+    return (batch.with_gold(policy) if settings.redact_gold else batch), withheld
 
 
 def _notes_table(pairs: Sequence[tuple[Note, Redacted]]) -> pa.Table:

@@ -1,7 +1,8 @@
 """redacted_notes/<policy> and quarantine: the text that may leave, and the notes that may not."""
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
@@ -12,13 +13,13 @@ import pyarrow.compute as pc
 from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Policy
+from deid_assets.core.span import Span
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import show_counts, show_labels
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.leftovers import CHECK, judge_search, search
 from deid_assets.defs.parts import (
     EDITS,
-    MERGED,
     NOTES,
     Made,
     Part,
@@ -26,7 +27,10 @@ from deid_assets.defs.parts import (
     parts_of,
     places_of,
     redact_part,
+    with_hits,
 )
+from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.searching import Draw, Hits, verify
 from deid_assets.policies.collisions import Originals
 from deid_assets.policies.surrogate import originals_of, require_packs
 from deid_assets.quality import Verdict, within_share
@@ -43,7 +47,7 @@ CHECKS = (
     Check("complete", "Every note that came in came out or is listed as withheld."),
     Check("unchanged_outside", "Outside the replaced spans, every character is the original's."),
     Check("survivors", "No value that people or a detector marked is left in the text."),
-    Check(CHECK, "The line-up finds nothing more in what was kept of the text; see gates.residual_sample."),
+    Check(CHECK, "The line-up finds nothing in what was kept of the text in the end; see gates.residual_sample."),
     Check("quarantine_share", "Few enough notes are withheld."),
 )
 QUARANTINE_CHECKS = (Check("complete", "Every note received is redacted under the release policy or listed here."),)
@@ -54,10 +58,15 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     stage = f"redacted_notes/{policy.name}"
     stored = _read(batch, corpus)
     require_packs(policy, _languages(stored))
-    made = _redacted(stored, policy, corpus, stage=stage)
-    found = search((made.notes, made.edits), corpus, policy=policy, stage=stage)
-    received = stored.notes.column("note_id").to_pylist()
-    done = _without(made, found.withheld(stage), received)
+    redaction = _Redaction(stored, policy, corpus, stage=stage)
+    gates, received = corpus.settings.gates, stored.notes.column("note_id").to_pylist()
+    found = verify(
+        redaction.made.notes.column("note_id").to_pylist(),
+        search=redaction.search,
+        redo=redaction.redo,
+        draw=Draw(corpus.key, gates.residual_sample, gates.residual),
+    )
+    done = _held_back(redaction.made, found.withheld(stage), received)
     ids = done.notes.column("note_id").to_pylist()
     withheld = failed_from_table(done.failed)
     return Draft(
@@ -67,7 +76,7 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
             complete(received, ids, (failed.note_id for failed in withheld)),
             changed_verdict(len(ids), changed=len(done.changed)),
             survival_verdict([done.survival[note_id] for note_id in ids], values=done.values),
-            judge_search(found, ids, corpus.settings.gates),
+            judge_search(found, ids, gates),
             _few_withheld(len(withheld), len(received), corpus.settings),
         ],
         counts=_counts(done),
@@ -125,12 +134,33 @@ def _languages(batch: Part) -> set[str | None]:
     return set(batch.notes.filter(pc.invert(failed)).column("lang").unique().to_pylist())
 
 
-def _redacted(batch: Part, policy: Policy, corpus: Corpus, *, stage: str) -> Made:
-    """Redact a batch over the worker processes, and return its notes in the order in which they are stored."""
-    parts = parts_of(batch)
-    originals = _originals(parts, policy, corpus)
-    work = partial(redact_part, policy=policy, settings=corpus.settings, stage=stage, originals=originals)
-    return _joined(corpus.detectors.map(work, parts), batch.notes.column("note_id").combine_chunks())
+class _Redaction:
+    """A batch on its way through redaction and verification, over the worker processes."""
+
+    def __init__(self, batch: Part, policy: Policy, corpus: Corpus, *, stage: str) -> None:
+        self._batch, self._policy, self._corpus, self._stage = batch, policy, corpus, stage
+        self._note_ids = batch.notes.column("note_id").combine_chunks()
+        parts = parts_of(batch)
+        self._originals = _originals(parts, policy, corpus)
+        self.made = self._redacted(parts)
+
+    def search(self, note_ids: Collection[str]) -> Hits:
+        texts = (self.made.notes, self.made.edits)
+        return search(texts, note_ids, self._corpus, policy=self._policy, stage=self._stage)
+
+    def redo(self, hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
+        wider = with_hits(self._batch, hits)
+        again = self._redacted(parts_of(wider))
+        others = _without(self.made, frozenset(wider.notes.column("note_id").to_pylist()))
+        self.made = replace(_joined([others, again], self._note_ids), values=self.made.values)
+        return again.notes.column("note_id").to_pylist()
+
+    def _redacted(self, parts: Sequence[Part]) -> Made:
+        corpus, policy = self._corpus, self._policy
+        work = partial(
+            redact_part, policy=policy, settings=corpus.settings, stage=self._stage, originals=self._originals
+        )
+        return _joined(corpus.detectors.map(work, parts), self._note_ids)
 
 
 def _originals(parts: Sequence[Part], policy: Policy, corpus: Corpus) -> Container[str]:
@@ -159,19 +189,27 @@ def _in_order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
     return table.take(pa.array(np.argsort(places_of(table, note_ids), kind="stable"))).combine_chunks()
 
 
-def _without(made: Made, withheld: Mapping[str, Failed], note_ids: Sequence[str]) -> Made:
+def _held_back(made: Made, withheld: Mapping[str, Failed], note_ids: Sequence[str]) -> Made:
     """Return what is left when some notes are withheld; they are listed with the others that failed."""
-    held = pa.array(withheld.keys(), pa.string())
-    kept = [
-        table.filter(pc.invert(pc.is_in(table.column("note_id"), value_set=held))) for table in (made.notes, made.edits)
-    ]
+    failed = _in_order([made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string()))
+    return replace(_without(made, withheld.keys()), failed=failed)
+
+
+def _without(made: Made, note_ids: AbstractSet[str]) -> Made:
+    """Return what became of all other notes."""
+    held = pa.array(note_ids, pa.string())
+
+    def others(table: pa.Table) -> pa.Table:
+        return table.filter(pc.invert(pc.is_in(table.column("note_id"), value_set=held)))
+
     return replace(
         made,
-        notes=kept[0],
-        edits=kept[1],
-        failed=_in_order([made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string())),
-        changed=made.changed - withheld.keys(),
-        fallbacks={note_id: counts for note_id, counts in made.fallbacks.items() if note_id not in withheld},
+        notes=others(made.notes),
+        edits=others(made.edits),
+        failed=others(made.failed),
+        changed=made.changed - note_ids,
+        survival={note_id: one for note_id, one in made.survival.items() if note_id not in note_ids},
+        fallbacks={note_id: counts for note_id, counts in made.fallbacks.items() if note_id not in note_ids},
     )
 
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.core.errors import ConfigError, DigestError, OffsetError, PolicyError
 from deid_assets.core.keys import Key
-from deid_assets.core.pipeline import residual
 from deid_assets.core.redact import Policy, redact
+from deid_assets.pipeline.searching import residual
 from deid_assets.testing import marked
 
 KEY = Key(b"0123456789abcdef")

@@ -9,13 +9,16 @@ from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
-from deid_assets.defs.leftovers import Search, draw, judge_search, search
+from deid_assets.core.span import Span
+from deid_assets.defs.leftovers import judge_search, search
 from deid_assets.defs.parts import EDITS, NOTES
+from deid_assets.pipeline.searching import Draw, Search, verify
 from deid_assets.policies import load_policy
 
 KEY = Key(b"0123456789abcdef")
 STAGE = "redacted_notes/tag"
 CLEAN, LEFT = "Seen in the clinic.", "Seen by Zedmarlow in the clinic."
+HIT = (Span(0, 4, Phi.NAME),)
 IDS = [f"note-{n}" for n in range(40)]
 
 
@@ -38,17 +41,22 @@ def search_in(installation):
     """A function that searches redacted notes with some settings of the gates."""
 
     def run(redacted, *, sample=20, limit=0.2, detector=""):
-        gates = f"[gates]\nresidual_sample = {sample}\nresidual = {limit}\n"
+        gates = f"[gates]\nresidual = {limit}\n"
         installation.configure(installation.default_settings.replace("[gates]\n", gates) + detector)
         corpus = installation.corpus()
-        found = search(redacted, corpus, policy=load_policy("tag"), stage=STAGE)
+        found = verify(
+            redacted[0].column("note_id").to_pylist(),
+            search=lambda note_ids: search(redacted, note_ids, corpus, policy=load_policy("tag"), stage=STAGE),
+            redo=lambda hits: hits,  # as if nothing could be covered
+            draw=Draw(corpus.key, sample, limit),
+        )
         return found, corpus
 
     return run
 
 
 def drawn_by(corpus, size):
-    return draw(IDS, corpus.key, size=size)
+    return Draw(corpus.key, size).of(IDS)
 
 
 def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
@@ -58,7 +66,8 @@ def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
     verdict = judge_search(found, IDS, corpus.settings.gates)
     assert verdict.passed
     assert dict(verdict.counts) | {"upper_bound": 0, "limit": 0} == {
-        "notes": 40, "hits": 0, "failed": 0, "notes_searched": 20, "notes_withheld": 0, "notes_drawn": 20,
+        "notes": 40, "hits": 0, "failed": 0, "notes_searched": 20, "notes_with_hits": 0, "notes_withheld": 0,
+        "notes_drawn": 20,
         "drawn_with_hits": 0, "upper_bound": 0, "limit": 0,
     }  # fmt: skip
     assert "20 of 40 notes: 0 of 20 drawn by key had hits, with 95 % confidence at most 13.91%" in verdict.description
@@ -124,12 +133,14 @@ def test_a_batch_without_notes_has_nothing_to_search(search_in):
 @pytest.mark.parametrize(
     ("found", "done", "passes"),
     [
-        (Search({"a": 0, "b": 0}, drawn=2, drawn_hits=0, notes=2), ["a", "b"], True),
-        (Search({"a": 1, "b": 0}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
-        (Search({"a": 1, "b": 0}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
-        (Search({"a": Failed("a", STAGE, "E"), "b": 0}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
-        (Search({"a": 0}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
-        (Search({}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
+        (Search({"a": (), "b": ()}, {}, drawn=2, drawn_hits=0, notes=2), ["a", "b"], True),
+        (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
+        (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (Search({"a": HIT, "b": ()}, {"a": ()}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], True),
+        (Search({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (Search({"a": Failed("a", STAGE, "E"), "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (Search({"a": ()}, {}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
+        (Search({}, {}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
     ],
 )
 def test_a_note_with_a_hit_or_too_few_searched_notes_fail_the_check(found, done, passes):
@@ -139,20 +150,20 @@ def test_a_note_with_a_hit_or_too_few_searched_notes_fail_the_check(found, done,
 # The draw
 
 
-@given(st.sets(st.text(min_size=1, max_size=5), max_size=30), st.integers(0, 40), st.randoms())
+@given(st.sets(st.text(min_size=1, max_size=5), max_size=30), st.integers(1, 40), st.randoms())
 def test_a_draw_follows_from_the_key_and_the_ids_alone(ids, size, rng):
     shuffled = sorted(ids)
     rng.shuffle(shuffled)
 
-    chosen = draw(ids, KEY, size=size)
+    chosen = Draw(KEY, size).of(ids)
 
-    assert chosen == draw(shuffled, KEY, size=size)
+    assert chosen == Draw(KEY, size).of(shuffled)
     assert len(chosen) == min(size, len(ids))
-    assert chosen <= draw(ids, KEY, size=size + 1) <= ids
+    assert chosen <= Draw(KEY, size + 1).of(ids) <= ids
 
 
 def test_another_key_draws_others():
-    assert draw(IDS, KEY, size=10) != draw(IDS, Key(b"another secret key"), size=10)
+    assert Draw(KEY, 10).of(IDS) != Draw(Key(b"another secret key"), 10).of(IDS)
 
 
 def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
@@ -162,4 +173,4 @@ def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
     kept = load_policy(str(policy))
 
     assert Phi.NAME in kept.keep
-    assert set(search(texts(set(IDS)), installation.corpus(), policy=kept, stage=STAGE).hits.values()) == {0}
+    assert set(search(texts(set(IDS)), IDS, installation.corpus(), policy=kept, stage=STAGE).values()) == {()}

@@ -14,7 +14,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.quality.survival import Audit, survivors
+from deid_assets.pipeline.surviving import survival_by_note
+from deid_assets.quality.survival import survival_verdict
+from deid_assets.quality.verdict import Verdict
 
 CORPORA = [
     ("meddocan/dev", "meddocan"),
@@ -36,13 +38,21 @@ def read(corpus: str, labels: str) -> Iterator[tuple[Note, SpanSet]]:
         yield note, SpanSet.of(note, [Span(span["start"], span["end"], label) for span, label in spans if label])
 
 
+Audit = tuple[Note, SpanSet, list[Edit]]
+
+
+def survivors(audits: list[Audit]) -> Verdict:
+    found, values = survival_by_note(audits)
+    return survival_verdict(found, values=values)
+
+
 def hiding(note: Note, gold: SpanSet, *, but: Span | None = None) -> Audit:
     edits, cursor = [], 0
     for span in gold:
         if span != but and span.end > cursor:
             edits.append(Edit(max(span.start, cursor), span.end, 0, 0, span.label))
             cursor = span.end
-    return Audit(note, gold, edits)
+    return note, gold, edits
 
 
 @pytest.mark.parametrize(("corpus", "labels"), CORPORA)

@@ -2,13 +2,14 @@ import re
 
 import pytest
 
-from deid_assets import DisjointSpans, Failed, Note, Phi, Span, SpanSet
-from deid_assets.core.detector import detect
+from deid_assets import DisjointSpans, Failed, Note, Phi, Span
 from deid_assets.core.errors import DetectorError
 from deid_assets.core.keys import Key
-from deid_assets.core.pipeline import by_note, redact_all, residual, resolve_all, sweep
 from deid_assets.core.redact import Policy, redact
 from deid_assets.core.resolve import LineUp
+from deid_assets.pipeline.redacting import redact_all
+from deid_assets.pipeline.resolving import by_note, resolve_all
+from deid_assets.pipeline.searching import residual
 from deid_assets.testing import marked
 
 KEY = Key(b"0123456789abcdef")
@@ -16,24 +17,11 @@ LINE_UP = LineUp(("a", "b"))
 TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
 
 
-class OncePerNote:
-    """Finds the first capitalised word only, so that a second look finds the next."""
-
-    name = "a"
-    version = "1"
-    labels = frozenset({Phi.NAME})
-
-    def detect(self, notes):
-        for note in notes:
-            match = re.search(r"(?<!\[)\b[A-Z][a-z]+", note.text)
-            yield SpanSet.of(note, [Span(*match.span(), Phi.NAME, source="a")] if match else [])
-
-
 def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
     opinions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans/b", "TimeoutError")}}
 
-    assert resolve_all([note], opinions, policy="union", line_up=LINE_UP) == [
+    assert resolve_all([note], opinions, resolve_by="union", line_up=LINE_UP) == [
         Failed("marked", "spans/b", "TimeoutError")
     ]
 
@@ -41,7 +29,7 @@ def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
 def test_a_note_that_one_detector_never_saw_is_withheld():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
 
-    assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, policy="union", line_up=LINE_UP) == [
+    assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", line_up=LINE_UP) == [
         Failed("marked", "spans/b", "Missing")
     ]
 
@@ -50,7 +38,7 @@ def test_spans_of_an_older_text_withhold_the_note():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
     newer = Note(note.note_id, note.text + " ")
 
-    (failed,) = resolve_all([newer], {"a": {"marked": spans}}, policy="union", line_up=LineUp(("a",)))
+    (failed,) = resolve_all([newer], {"a": {"marked": spans}}, resolve_by="union", line_up=LineUp(("a",)))
 
     assert failed == Failed("marked", "merged_spans", "DigestError")
 
@@ -69,37 +57,13 @@ def test_a_replacer_that_raises_withholds_its_note_only():
 
     notes, spans = zip(*(marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")), strict=True)
     disjoint = {
-        s.note_id: s for s in resolve_all(notes, {"gold": by_note(spans)}, policy="union", line_up=LineUp(("gold",)))
+        s.note_id: s
+        for s in resolve_all(notes, {"gold": by_note(spans)}, resolve_by="union", line_up=LineUp(("gold",)))
     }
     done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes/p")
 
     assert done.text == "Dr. [X]"
     assert failed == Failed("Roy", "redacted_notes/p", "KeyError")
-
-
-def test_the_sweep_finds_what_masking_uncovers_in_the_offsets_of_the_original():
-    note = Note("n", "seen by Anna and Berta today")
-    detector = OncePerNote()
-
-    def look(notes):
-        return detect(detector, notes)
-
-    first = resolve_all([note], {"a": by_note(look([note]))}, policy="union", line_up=LineUp(("a",)))
-    swept = sweep([note], {"n": first[0]}, look, TAGS, key=KEY)["n"]
-
-    assert [note.text[span.start : span.end] for span in swept] == ["Anna", "Berta"]
-
-
-def test_a_detector_that_fails_on_the_masked_text_withholds_the_note():
-    note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
-    (disjoint,) = resolve_all([note], {"a": {"marked": spans}}, policy="union", line_up=LineUp(("a",)))
-
-    def look(notes):
-        return [Failed(n.note_id, "spans/a", "TimeoutError") for n in notes]
-
-    assert sweep([note], {"marked": disjoint}, look, TAGS, key=KEY) == {
-        "marked": Failed("marked", "merged_spans", "TimeoutError")
-    }
 
 
 def test_two_outcomes_for_one_note_are_refused():

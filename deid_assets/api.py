@@ -1,0 +1,95 @@
+"""De-identification in one call, with everything that the graph does to a note and nothing stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import WithheldError
+from deid_assets.core.note import Note
+
+if TYPE_CHECKING:
+    from deid_assets.core.redact import Redacted
+
+NOTE_ID = "note"
+"""Id of a text that has none; it seeds the surrogates of a text without patient."""
+
+
+def deidentify(
+    text: str,
+    *,
+    lang: str | None = None,
+    patient_id: str | None = None,
+    policy: str | Path = "safe_harbor",
+    detectors: Sequence[str] = ("rules",),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    secret: bytes | None = None,
+) -> Redacted:
+    """Return a text with its PHI replaced, and the edits that were made.
+
+    Args:
+        text: A clinical note.
+        lang: ISO 639-1 code; told from the text where not given.
+        patient_id: Whose note it is; surrogates agree between notes of one patient.
+        policy: Name or file of a redaction policy.
+        detectors: The ensemble, the most trusted first.
+        options: Keyword options per detector.
+        secret: At least 16 bytes; needed by policies that write surrogates.
+
+    Raises:
+        WithheldError: The note may not leave; the message says at which stage and why.
+        PluginError: A detector is not installed or does not load.
+        PolicyError: The policy needs a secret and there is none.
+    """
+    note = Note(NOTE_ID, text, patient_id, lang)
+    (outcome,) = deidentify_notes([note], policy=policy, detectors=detectors, options=options, secret=secret)
+    if isinstance(outcome, Failed):
+        raise WithheldError(f"the text is withheld: {outcome.error} in {outcome.stage}")
+    return outcome
+
+
+def deidentify_notes(
+    notes: Sequence[Note],
+    *,
+    policy: str | Path = "safe_harbor",
+    detectors: Sequence[str] = ("rules",),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    secret: bytes | None = None,
+) -> Sequence[Redacted | Failed]:
+    """Return one outcome per note, in order: the text that may leave, or the stage and reason for which it is withheld.
+
+    What is found in one note is covered in all notes of its patient. The arguments are those of ``deidentify``.
+
+    Raises:
+        PluginError: A detector is not installed or does not load.
+        PolicyError: The policy needs a secret and there is none, or has no surrogates in one of the languages.
+    """
+    # Imported late: ``import deid_assets`` loads none of what policies need.
+    from dataclasses import replace  # noqa: PLC0415
+
+    from deid_assets import plugins  # noqa: PLC0415
+    from deid_assets.core.detector import detect  # noqa: PLC0415
+    from deid_assets.core.resolve import LineUp  # noqa: PLC0415
+    from deid_assets.languages import language_of  # noqa: PLC0415
+    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import LEAVABLE, Predictions, by_note  # noqa: PLC0415
+    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
+    from deid_assets.policies.surrogate import require_packs  # noqa: PLC0415
+
+    chosen = load_policy(policy)
+    loaded = [plugins.load(name, options=(options or {}).get(name, {})) for name in detectors]
+    told = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
+    require_packs(chosen, {note.lang for note in told})
+
+    def predict(some: Sequence[Note]) -> Predictions:
+        return {detector.name: by_note(detect(detector, some)) for detector in loaded}
+
+    pipeline = Pipeline(
+        predict=predict,
+        line_up=LineUp(tuple(detectors), yielding=LEAVABLE | chosen.may_leave),
+        policy=chosen,
+        key=check_key(chosen, secret),
+    )
+    return pipeline.deidentify(told).outcomes

@@ -1,0 +1,159 @@
+"""``deid deidentify``: from notes to a folder with the text that may leave and a short report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated as Arg
+from typing import Any
+
+import typer
+
+import deid_assets
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import (
+    DETECTOR_HELP,
+    DetectorSettingOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    LangOption,
+    NotesArg,
+    PolicyOption,
+    ReadOption,
+    ResolveOrUniteOption,
+)
+from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.outputs import check_out, finish
+from deid_assets.cli.recording import versions_of
+from deid_assets.cli.redaction import Redaction
+from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, read_options
+from deid_assets.core.detector import Failed
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.core.resolve import LineUp
+from deid_assets.formats import Annotated, write_notes
+from deid_assets.formats.atomic import atomic_file
+
+NOTES, REPORT = "notes.jsonl", "report.json"
+
+
+@dataclass(slots=True)
+class _Report:
+    """What was done, in numbers."""
+
+    notes: int = 0
+    released: int = 0
+    replaced: Counter[str] = field(default_factory=Counter)
+    fallbacks: Counter[str] = field(default_factory=Counter)
+    withheld: Counter[str] = field(default_factory=Counter)
+    searched: int = 0
+    searched_with_hits: int = 0
+
+
+@app.command()
+@guarded
+def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
+    notes: NotesArg,
+    *,
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="New or empty folder for the notes and the report.")],
+    policy: PolicyOption = "safe_harbor",
+    detector: Arg[
+        list[str] | None, typer.Option(metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} rules if none.")
+    ] = None,
+    option: DetectorSettingOption = None,
+    resolve_by: ResolveOrUniteOption = None,
+    format_name: FormatOption = None,
+    read: ReadOption = None,
+    lang: LangOption = None,
+    jobs: JobsOption = 1,
+    keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """De-identify notes: detect, resolve, spread, redact, verify.
+
+    What is found in one note is covered in the patient's other notes. A note in which a known value is left, or in
+    whose redacted text the detectors still find something, is withheld. The folder gets notes.jsonl and report.json.
+    """
+    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"--out {out} is not empty; name a new folder")
+    redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
+    named = Named(tuple(detector or ("rules",)), tuple(option or ()), None, jobs)
+    detection = Detection.load(named)
+    redaction.require_packs(source)
+    withheld, report = Withheld(), _Report()
+
+    def released() -> Iterator[Annotated]:
+        with progress("detecting and redacting") as advance:
+            for batch in source.batches(withheld):
+                yield from _deidentified(batch, detection, redaction, resolve_by or "union", withheld, report, advance)
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_notes(out / NOTES, released(), format="jsonl")
+    document = {
+        "software": f"deid-assets {deid_assets.__version__}",
+        "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
+        "detectors": versions_of(named),
+        "resolve": resolve_by or "union",
+        **_figures(report),
+        "unreadable": len(withheld) - sum(report.withheld.values()),
+    }
+    with atomic_file(out / REPORT) as file:
+        file.write((json.dumps(document, indent=1) + "\n").encode())
+    for reason, count in sorted(report.withheld.items()):
+        say(f"withheld {count:,}: {reason}")
+    counted = {"notes": report.notes, "released": report.released, "replacements": report.replaced.total()}
+    return finish(counted, withheld, out, more=_figures(report), as_json=as_json)
+
+
+def _deidentified(  # noqa: PLR0917 - the parts of one command
+    batch: Sequence[Note],
+    detection: Detection,
+    redaction: Redaction,
+    resolve_by: str,
+    withheld: Withheld,
+    report: _Report,
+    advance: Any,
+) -> Iterator[Annotated]:
+    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads Faker
+    from deid_assets.pipeline.resolving import LEAVABLE, Outcome, Predictions, by_source  # noqa: PLC0415
+
+    names = tuple(one.name for one in detection.detectors)
+
+    def predict(some: Sequence[Note]) -> Predictions:
+        found: list[Outcome] = []
+        for chunk, outcomes in detection.over(chunks_of(some)):
+            found += outcomes
+            advance(len(chunk) / 2)  # detected once before and once after redaction
+        return by_source(found, names)
+
+    pipeline = Pipeline(
+        predict=predict,
+        line_up=LineUp(names, yielding=LEAVABLE | redaction.policy.may_leave),
+        policy=redaction.policy,
+        key=redaction.key,
+        resolve_by=resolve_by,
+    )
+    done = pipeline.deidentify(batch)
+    report.notes += len(batch)
+    report.searched += len(done.search.hits)
+    report.searched_with_hits += sum(map(bool, done.search.hits.values()))
+    for note, outcome in zip(batch, done.outcomes, strict=True):
+        if isinstance(outcome, Failed):
+            report.withheld[f"{outcome.error} in {outcome.stage}"] += 1
+            withheld.failed(outcome)
+            continue
+        report.released += 1
+        report.replaced.update(edit.label.value for edit in outcome.edits)
+        report.fallbacks.update({label.value: count for label, count in outcome.fallbacks.items()})
+        yield Annotated(redaction.released(note, outcome))
+
+
+def _figures(report: _Report) -> dict[str, Any]:
+    values = {one.name: getattr(report, one.name) for one in fields(report)}
+    return {name: dict(sorted(one.items())) if isinstance(one, Counter) else one for name, one in values.items()}

@@ -1,0 +1,74 @@
+"""Spread: a value that was found once is covered wherever else it stands in that patient's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.pipeline.values import How, Occurrence, Values, patient_of, values_by_patient
+from deid_assets.vocabulary import is_ordinary
+
+SPREAD = "spread"
+"""Source of the spans that are spread; no detector may have this name."""
+
+MIN_PART_SCORE = 0.75
+"""Least score of a name whose words are spread one by one."""
+
+
+def spread(notes: Sequence[Note], spans: Mapping[str, DisjointSpans]) -> dict[str, DisjointSpans]:
+    """Return the spans of every note, with those that follow from the note itself and the patient's other notes.
+
+    A value that the survival check would find in the text is covered: identifiers, names, addresses, dates of birth. A
+    word of a longer name ("Long" of "Jane Long") is covered where it has a capital and is no ordinary word of the
+    note's language or of medicine. A spread span has the category and the score of the span it comes from, ``SPREAD``
+    as its source, and that span's source as its native label.
+
+    Args:
+        notes: All notes of each patient together; a note without an entry in ``spans`` is passed over.
+        spans: Note id to what was found there. Spans that were spread before are no source of others.
+    """
+    known = [(note, spans[note.note_id]) for note in notes if note.note_id in spans]
+    values = values_by_patient(known, is_value=is_found)
+    return {note.note_id: _spread_note(note, found, values[patient_of(note)]) for note, found in known}
+
+
+def is_found(span: Span) -> bool:
+    """Whether a span was found by a detector or a person, and not spread."""
+    return span.source != SPREAD
+
+
+def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSpans:
+    covered = [(span.start, span.end) for span in found]
+    more = [
+        _whole_words(note.text, occurrence)
+        for occurrence in values.occurrences(note.text, covered)
+        if occurrence.how is How.WHOLE or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
+    ]
+    return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more, covered))) if more else found
+
+
+def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
+    word = note.text[occurrence.start : occurrence.end]
+    return word[0].isupper() and occurrence.origin.score >= MIN_PART_SCORE and not is_ordinary(word, note.lang)
+
+
+def _whole_words(text: str, occurrence: Occurrence) -> Span:
+    """Return the span of an occurrence, out to where its words end: a number may stand inside a longer code."""
+    start, end, origin = occurrence.start, occurrence.end, occurrence.origin
+    while start and text[start - 1].isalnum():
+        start -= 1
+    while end < len(text) and text[end].isalnum():
+        end += 1
+    return Span(start, end, origin.label, origin.score, SPREAD, origin.source)
+
+
+def _disjoint(spans: Sequence[Span], covered: Sequence[tuple[int, int]]) -> list[Span]:
+    """Return the spans in disjoint pieces that overlap no covered range, the longest first where they overlap."""
+    taken = list(covered)
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start - one.end, one.start, one.label.value)):
+        if not any(start < span.end and span.start < end for start, end in taken):
+            kept.append(span)
+            taken.append((span.start, span.end))
+    return kept

@@ -1,0 +1,107 @@
+"""What is found once is covered in all notes of the patient, and ordinary words are left alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deid_assets import DisjointSpans, Note, Phi, Span
+from deid_assets.pipeline.spreading import SPREAD, spread
+from deid_assets.pipeline.surviving import survival_by_note
+from deid_assets.testing import marked
+
+RECORD = "MRN <MRN>4471902</MRN>."
+
+
+def covered(found, other, *, patient="p", lang="en", score=0.9):
+    """What is covered by spreading in another note, given the marked one."""
+    note, spans = marked(found, note_id="a", source="rules")
+    notes = [Note("a", note.text, "p", lang), Note("b", other, patient, lang)]
+    known = [Span(span.start, span.end, span.label, score, span.source) for span in spans]
+    given_spans = {"a": DisjointSpans.of(notes[0], known), "b": DisjointSpans.of(notes[1], [])}
+    return [(other[span.start : span.end], span) for span in spread(notes, given_spans)["b"]]
+
+
+@pytest.mark.parametrize(
+    ("found", "other", "expected"),
+    [
+        (RECORD, "Sample 4471902 was stored.", ["4471902"]),
+        (RECORD, "Label 4471902-A, tube 447-1902.", ["4471902", "447-1902"]),
+        (RECORD, "Code X4471902B.", ["X4471902B"]),
+        (RECORD, "Sample 4471903 was stored.", []),
+        ("<PHONE>617-555-0143</PHONE>", "call 6175550143", ["6175550143"]),
+        ("Dr. <NAME>Jane Caldwick</NAME>", "JANE  CALDWICK rang", ["JANE  CALDWICK"]),
+        ("Dr. <NAME>Jane Caldwick</NAME>", "Mrs Caldwick's son", ["Caldwick"]),
+        ("Dr. <NAME>Jane Long</NAME>", "Long QT, a long stay", []),
+        ("Dr. <NAME>Peter Parkinson</NAME>", "Parkinson disease", []),
+        ("Dr. <NAME>Jane Rose</NAME>", "Rose bengal stain", []),
+        ("<NAME>May</NAME> was seen", "may return", []),
+        ("<NAME>Li</NAME> was seen", "Li is lithium", []),
+        ("born <DATE>3 May 1954</DATE>", "b. 3 May 1954", ["3 May 1954"]),
+        ("in <DATE>2021</DATE>", "in 2021", []),
+        ("<AGE>1234</AGE>", "1234", []),
+        ("<STREET>12 Elm Road</STREET>", "of 12, elm road", ["12, elm road"]),
+        ("<NAME>Weiß</NAME>", "WEISS", ["WEISS"]),
+    ],
+)
+def test_a_value_is_covered_where_it_is_readable_again(found, other, expected):
+    assert [text for text, _ in covered(found, other)] == expected
+
+
+def test_a_spread_span_says_where_it_comes_from():
+    ((_, span),) = covered(RECORD, "Sample 4471902.")
+
+    assert (span.label, span.score, span.source, span.native_label) == (Phi.MRN, 0.9, SPREAD, "rules")
+
+
+def test_another_patient_is_none_of_it():
+    assert covered(RECORD, "Sample 4471902.", patient="q") == []
+    assert covered(RECORD, "Sample 4471902.", patient=None) == []
+
+
+def test_words_of_a_doubtful_name_are_not_spread():
+    assert covered("<NAME>Jane Caldwick</NAME>", "Caldwick", score=0.6) == []
+    assert len(covered("<NAME>Jane Caldwick</NAME>", "Jane Caldwick", score=0.6)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lang", "word"), [("de", "Befund"), ("fr", "Rose"), ("nl", "Rust"), ("sv", "Vill"), ("es", "Pediatría")]
+)
+def test_ordinary_words_of_the_note_s_language_are_not_spread_from_a_longer_name(lang, word):
+    assert covered(f"<NAME>Jane {word}</NAME>", word, lang=lang) == []
+
+
+def test_what_was_spread_is_spread_no_further_and_spreading_twice_changes_nothing():
+    note, spans = marked(f"{RECORD} Sample 4471902.", source="rules")
+    once = spread([note], {note.note_id: DisjointSpans.of(note, spans)})
+
+    assert len(once[note.note_id]) == 2
+    assert spread([note], once) == once
+
+
+WORDS = st.sampled_from(
+    ["Caldwick", "caldwick", "CALDWICK", "Jane", "4471902", "447-1902", "x4471902", "seen", ".", "\n", "Elm"]
+)
+
+
+@given(st.lists(st.lists(WORDS, max_size=12), min_size=1, max_size=4), st.data())
+def test_after_spreading_no_value_survives_and_spans_stay_disjoint(texts, data):
+    notes = [Note(f"n{n}", " ".join(words), "p", "en") for n, words in enumerate(texts)]
+    spans = {}
+    for note in notes:
+        cuts = sorted(data.draw(st.sets(st.integers(0, len(note.text)), max_size=4)))
+        label = data.draw(st.sampled_from([Phi.NAME, Phi.MRN, Phi.STREET]))
+        pairs = zip(cuts[::2], cuts[1::2], strict=False)
+        spans[note.note_id] = DisjointSpans.of(note, [Span(a, b, label, 0.9, "rules") for a, b in pairs if a < b])
+
+    wider = spread(notes, spans)  # disjoint, or building them had raised
+
+    found, _ = survival_by_note([(note, wider[note.note_id], wider_edits(wider[note.note_id])) for note in notes])
+    assert all(set(spans[note.note_id]) <= set(wider[note.note_id]) for note in notes)
+    assert not any(left.survivors for left in found)
+
+
+def wider_edits(spans):
+    """Edits that blank the spans out; only their place in the original counts."""
+    from deid_assets.core.redact import Edit
+
+    return [Edit(span.start, span.end, 0, 0, span.label) for span in spans]
