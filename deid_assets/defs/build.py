@@ -28,7 +28,7 @@ from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
-from deid_assets.pipeline.resolving import LEAVABLE
+from deid_assets.pipeline.resolving import LEAVABLE, MERGED
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
 from deid_assets.store.approvals import APPROVAL, REPORT
@@ -194,7 +194,7 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
         audited_asset(
             partial(merging.make_merged_spans, yielding=yielding),
             Plan(
-                key=merging.MERGED,
+                key=MERGED,
                 checks=merging.CHECKS,
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *line_up],
                 code_version=f"{software_version()}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}"
@@ -216,7 +216,7 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
         Plan(
             key=redaction.QUARANTINE,
             checks=redaction.QUARANTINE_CHECKS,
-            deps=[ingest.RAW_NOTES, merging.MERGED, f"redacted_notes/{policy.name}"],
+            deps=[ingest.RAW_NOTES, MERGED, f"redacted_notes/{policy.name}"],
             code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
             description="Notes that are not released, each with the stage and the reason. Ids only.",

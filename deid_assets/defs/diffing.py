@@ -15,12 +15,13 @@ from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_page
 from deid_assets.defs.ingest import GOLD
-from deid_assets.defs.merging import MERGED, read_gold
+from deid_assets.defs.merging import read_gold
 from deid_assets.defs.release import RELEASED, release_chain
 from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.pipeline.resolving import MERGED
 from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
 from deid_assets.store.files import Receipt

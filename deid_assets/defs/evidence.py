@@ -15,11 +15,11 @@ from deid_assets.defs import detection, ingest, merging, redaction
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import show_page
 from deid_assets.defs.measuring import consequence, measure
-from deid_assets.defs.merging import MERGED
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.defs.release import release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.pipeline.resolving import MERGED
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow

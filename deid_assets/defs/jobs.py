@@ -175,5 +175,12 @@ def _asked_again(corpus: Corpus, batch: str) -> str:
 
 def jobs(detectors: Sequence[str]) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
     """Return every job of an installation."""
-    fixed = [main_job, nightly_job, bakeoff_job, privacy_job, training_job, splitting_job]
+    fixed: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
+        main_job,
+        nightly_job,
+        bakeoff_job,
+        privacy_job,
+        training_job,
+        splitting_job,
+    ]
     return [*fixed, *(detector_job(name) for name in detectors)]

@@ -19,8 +19,9 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.jobs import ON_DEMAND
-from deid_assets.defs.merging import MERGED, read_gold
+from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import scored_batches
+from deid_assets.pipeline.resolving import MERGED
 from deid_assets.privacy.leftovers import Case
 from deid_assets.quality import Verdict
 from deid_assets.reports.hips import hips_md, hips_png

@@ -153,7 +153,8 @@ class _Redaction:
         again = self._redacted(parts_of(wider))
         others = _without(self.made, frozenset(wider.notes.column("note_id").to_pylist()))
         self.made = replace(_joined([others, again], self._note_ids), values=self.made.values)
-        return again.notes.column("note_id").to_pylist()
+        redone: list[str] = again.notes.column("note_id").to_pylist()
+        return redone
 
     def _redacted(self, parts: Sequence[Part]) -> Made:
         corpus, policy = self._corpus, self._policy

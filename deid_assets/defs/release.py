@@ -16,10 +16,11 @@ from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.measuring import measure
-from deid_assets.defs.merging import MERGED, read_gold
+from deid_assets.defs.merging import read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.pipeline.resolving import MERGED
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval
@@ -188,7 +189,7 @@ def make_manifest(
 def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
     """Return who approved the release, when, and which page they had read."""
     found = next((link for link in chain if link.asset == APPROVAL), None)
-    return found and {"by": found.counts["by"], "at": found.created_at, "page": found.counts[PAGE]}
+    return None if found is None else {"by": found.counts["by"], "at": found.created_at, "page": found.counts[PAGE]}
 
 
 def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:

@@ -116,7 +116,7 @@ def _write_parts(whole: Path, folder: Path, settings: Settings) -> bool:
     return True
 
 
-def _entries(whole: Path, settings: Settings) -> Iterator[tuple[str, Draft | Fault]]:
+def _entries(whole: Path, settings: Settings) -> Iterator[tuple[bytes, Draft | Fault]]:
     """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
     number = 0
     for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):

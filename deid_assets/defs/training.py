@@ -30,7 +30,8 @@ from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
 from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
-from deid_assets.training.analysis import Answered, answer, describe
+from deid_assets.training.analysis import answer, describe
+from deid_assets.training.analysis_models import Answered
 from deid_assets.training.corpora import GOLD, read_raw
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
@@ -202,7 +203,7 @@ def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> boo
         answered, scored = _scored(model, dev, recipe)
     except DeidError:
         return False  # not whole, or nothing that the plugin reads
-    return scored.to_json()["labels"] == answered.card.dev["labels"]
+    return bool(scored.to_json()["labels"] == answered.card.dev["labels"])
 
 
 def _work_folder(corpus: Installation) -> Path:

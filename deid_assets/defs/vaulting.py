@@ -11,11 +11,12 @@ from deid_assets.config import Settings
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
-from deid_assets.defs import ingest, merging, redaction
+from deid_assets.defs import ingest, redaction
 from deid_assets.defs.audit import Draft, Plan, audited_asset
 from deid_assets.defs.detection import read_notes_of
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.defs.release import pseudonym
+from deid_assets.pipeline.resolving import MERGED
 from deid_resources.corpus import Corpus
 from deid_resources.snapshot import software_version
 
@@ -36,7 +37,7 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
         Plan(
             key=f"redacted_notes/{policy.name}",
             checks=redaction.CHECKS,
-            deps=[ingest.RAW_NOTES, ingest.GOLD, merging.MERGED],
+            deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED],
             code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}{vaulted}",
             uses_vault=is_released,
             group="redaction",

@@ -188,7 +188,7 @@ def _write(
 ) -> Receipt:
     columns = {name: [getattr(file, name) for file in listed] for name in _SCHEMA.names}
     settings = pa.table({"settings": [json.dumps(told, sort_keys=True)]})
-    counts = {
+    counts: dict[str, int | float | str] = {
         "files": len(listed),
         "bytes": sum(file.bytes for file in listed),
         "arrived_at": arrived_at,

@@ -99,7 +99,8 @@ def test_a_detector_that_does_not_load_stops_the_batch_and_says_why(installation
 
     failures = installation.failures(installation.run(batch, *RELEASE))
 
-    assert "PluginError: detector 'stencil' does not load: RuntimeError: no model file" in failures["spans__stencil"]
+    assert "PluginError: detector 'stencil' does not load (RuntimeError)" in failures["spans__stencil"]
+    assert "no model file" not in str(failures)
     assert published(installation) == []
 
 
@@ -179,7 +180,7 @@ def test_a_release_is_refused_when_anything_behind_it_was_changed(shipped, tampe
 
 
 def test_receipts_of_another_key_are_refused(shipped, monkeypatch):
-    monkeypatch.setenv("DEID_KEY", "00" * 32)
+    monkeypatch.setenv("DEID_KEY", "3c" * 32)
 
     failures = shipped.failures(shipped.run(shipped.batch, "released_corpus"))
 
@@ -197,7 +198,9 @@ def test_a_note_without_an_answer_is_quarantined_and_the_rest_is_released(instal
     held = files.read("quarantine", batch, "failed").to_pylist()
     lines = (installation.home / "released" / batch / "notes.jsonl").read_text().splitlines()
 
-    assert held == [{"note_id": "note-3", "stage": "spans/stencil", "error": "LookupError"}]
+    assert [(one["note_id"], one["stage"], one["error"]) for one in held] == [
+        ("note-3", "spans/stencil", "LookupError")
+    ]
     assert len(lines) + len(held) == files.receipt("quarantine", batch).counts["received"] == len(note_records())
     assert not any("cataract" in line for line in lines)
 
@@ -236,7 +239,7 @@ def test_the_manifest_names_all_that_the_release_rests_on(shipped):
     folder = shipped.home / "released" / shipped.batch
     manifest = json.loads((folder / "manifest.json").read_text())
 
-    assert manifest["receipts"].keys() == {f"{asset}@{shipped.batch}" for asset in RELEASE}
+    assert manifest["receipts"].keys() == {f"{asset}@{shipped.batch}" for asset in ("arrival", *RELEASE)}
     rows = [row for rows in manifest["verdicts"].values() for row in rows.values()]
     assert all(row["passed"] or not row["applicable"] for row in rows)
     assert manifest["line_up"].keys() == {"stencil"}
