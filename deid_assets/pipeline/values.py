@@ -13,6 +13,7 @@ from typing import NamedTuple
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
+from deid_assets.vocabulary import is_ordinary
 
 MIN_CHARS = 4
 """Letters and digits a value needs: shorter ones ("3", "M", "Li") are ordinary words and numbers elsewhere."""
@@ -30,6 +31,9 @@ _TOKEN = re.compile(r"[^\W_]+")
 _TOKEN_OR_BORDER = re.compile(rf"[^\W_]+|{_BORDER}")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _NUMBER = re.compile(r"\d(?:[ .\-/()]{0,2}\d)+")
+
+PLACES = frozenset({Phi.HOSPITAL, Phi.ORGANIZATION, Phi.LOCATION, Phi.STREET})
+"""Categories of which one ordinary word ("Hospital", "Ward") tells no place from another."""
 
 Tokens = tuple[str, ...]
 Patient = tuple[bool, str]
@@ -72,18 +76,18 @@ class Values:
     """The identifiers of one patient: long numbers as digits alone, all others as folded tokens by their first.
 
     Not among them, because they would raise false alarms: values with fewer than 4 letters and digits; the categories
-    in ``SHARED``; dates without a digit ("Monday") and bare years.
+    in ``SHARED``; one ordinary word for a place; dates without a digit ("Monday") and bare years.
     """
 
     whole: defaultdict[str, dict[Tokens, _Whole]] = field(default_factory=lambda: defaultdict(dict), repr=False)
     parts: dict[str, Span] = field(default_factory=dict, repr=False)
     numbers: dict[str, Span] = field(default_factory=dict, repr=False)
 
-    def add(self, text: str, span: Span) -> None:
-        """Add the text that a span covers; of two spans with one value the first in order is its origin."""
+    def add(self, text: str, span: Span, lang: str | None) -> None:
+        """Add the text that a span covers in a note of a language; of two spans with one value the surer is its origin."""
         tokens = tuple(_TOKEN.findall(text))
         joined = "".join(tokens)
-        if span.label in SHARED or not _is_telling(joined, span.label):
+        if not _is_telling(tokens, joined, span.label, lang):
             return
         if joined.isdigit() and len(joined) >= MIN_DIGITS:
             self.numbers[joined] = _first(span, self.numbers.get(joined))
@@ -201,7 +205,7 @@ def values_by_patient(
             text = note.text[span.start : span.end]
             if is_value(span) and (text, span.label) not in seen:
                 seen.add((text, span.label))
-                of_patient.add(text, span)
+                of_patient.add(text, span, note.lang)
     return dict(values)
 
 
@@ -210,8 +214,10 @@ def patient_of(note: Note) -> Patient:
     return (False, note.note_id) if note.patient_id is None else (True, note.patient_id)
 
 
-def _is_telling(joined: str, label: Phi) -> bool:
-    if len(joined) < MIN_CHARS:
+def _is_telling(tokens: Tokens, joined: str, label: Phi, lang: str | None) -> bool:
+    if label in SHARED or len(joined) < MIN_CHARS:
+        return False
+    if label in PLACES and len(tokens) == 1 and is_ordinary(joined, lang):
         return False
     return label is not Phi.DATE or (any(map(str.isdigit, joined)) and not _YEAR.fullmatch(joined))
 

@@ -41,6 +41,9 @@ def covered(found, other, *, patient="p", lang="en", score=0.9):
         ("<AGE>1234</AGE>", "1234", []),
         ("<STREET>12 Elm Road</STREET>", "of 12, elm road", ["12, elm road"]),
         ("<NAME>Weiß</NAME>", "WEISS", ["WEISS"]),
+        ("<HOSPITAL>Hospital</HOSPITAL>", "the Hospital", []),
+        ("<HOSPITAL>Aldermoor Hospital</HOSPITAL>", "at ALDERMOOR HOSPITAL", ["ALDERMOOR HOSPITAL"]),
+        ("of <CITY>Bath</CITY>", "in Bath", ["Bath"]),
     ],
 )
 def test_a_value_is_covered_where_it_is_readable_again(found, other, expected):

@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from deid_assets import vocabulary
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.gazetteers import Gazetteer
+from deid_assets.vocabulary import read_words
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
 from deid_rules.patterns import Pattern, read_patterns
 
@@ -31,7 +33,7 @@ class Language:
         code: ISO 639-1 code, or one of the folders for no language.
         patterns: Of all its files.
         words: Word lists of ``language.toml`` by kind.
-        files: Its dictionaries by kind.
+        files: Its dictionaries by kind, and the words that ``deid_assets.vocabulary`` has of it.
         endings: Inflectional endings, each with what stands in its place in the lists.
         capitals_tell: Whether a capital within a sentence makes a name likely; not in German.
         pairs_only: Whether the dictionary counts only for a given with a family name.
@@ -57,7 +59,7 @@ class Language:
         for kind, entries in self.words.items():
             _add(lists, kind, entries)
         for kind, path in self.files.items():
-            _add(lists, kind, read_list(path))
+            _add(lists, kind, read_words(path))
         return lists
 
 
@@ -79,7 +81,8 @@ def read_language(code: str) -> Language:
     settings = _toml(folder / "language.toml")
     words: dict[str, Sequence[str]] = settings.pop("words", {})
     names: dict[str, Any] = settings.pop("names", {})
-    files = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
+    own = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
+    files = {**vocabulary.files(code), **own}
     if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
         raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words and names")
     for kind in (*words, *files):
@@ -119,14 +122,8 @@ def read_gazetteer(path: Path) -> Lists | CompiledList:
         raise ConfigError(f"gazetteer {path}: no such file")
     _check_kind(path.stem, origin=str(path))
     lists = Lists()
-    _add(lists, path.stem, read_list(path))
+    _add(lists, path.stem, read_words(path))
     return lists
-
-
-def read_list(path: Path) -> list[str]:
-    """Lines of a dictionary, without blank lines and comments (``#``)."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def _toml(path: Path) -> dict[str, Any]:

