@@ -117,12 +117,14 @@ class ReleaseSettings(_Frozen):
         annotated_notes: With ``gold``, the annotated notes that a batch must have besides.
         lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold spans hidden.
         approval: Whether somebody must approve the page on a batch before it leaves; see ``deid approve``.
+        shuffle: Release the notes of a batch in an order that follows from the key, not in that of the source.
     """
 
     require: Literal["gold", "none"] = "gold"
     annotated_notes: int = Field(default=0, ge=0)
     lower_bound: Share = 0.0
     approval: bool = False
+    shuffle: bool = False
 
 
 class Settings(_Frozen):

@@ -98,7 +98,7 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
 
 
 def _under_new_ids(notes: pa.Table, corpus: Corpus) -> pa.Table:
-    return pa.table(
+    released = pa.table(
         {
             "id": [pseudonym(corpus, "note", value) for value in notes.column("note_id").to_pylist()],
             "patient_id": [pseudonym(corpus, "patient", value) for value in notes.column("patient_id").to_pylist()],
@@ -107,6 +107,8 @@ def _under_new_ids(notes: pa.Table, corpus: Corpus) -> pa.Table:
         },
         schema=NOTES,
     )
+    # The new ids follow from the key, and so does their order.
+    return released.sort_by("id") if corpus.settings.release.shuffle else released
 
 
 def _approved(approval: Receipt | None, batch: str, corpus: Corpus) -> Verdict:

@@ -52,7 +52,7 @@ BUILTIN = (
 )
 """Names of the policies that come with the package."""
 
-REVISION = 5
+REVISION = 6
 """Raised whenever a replacer's output changes, so that the digest changes with it."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -38,7 +39,8 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     """Return another name with the same number of words, initials, particles, case and punctuation.
 
     A given name becomes one of the same sex where the name, a title or a relation tells it. ``None`` where a name that
-    is drawn stands in the note, and for scripts whose vowel signs are no letters: they would stay.
+    is drawn stands in the note, for scripts whose vowel signs are no letters (they would stay), and for one letter
+    alone: were only a draw of the same letter refused, the tag would tell the letter.
 
     Args:
         text: The name.
@@ -48,6 +50,8 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     """
     pieces, between = parse(text, context.note.lang)
     if not between.isascii() and any(unicodedata.category(char).startswith("M") for char in between):
+        return None
+    if [kind for *_, kind, _ in pieces if kind != "kept"] == ["initials"] and _is_one_letter(text, pieces):
         return None
     locale = locale_of(context.note.lang)
     sex = _titled(text, pieces, locale) or title_before(context.note.text, start, locale)
@@ -266,6 +270,10 @@ def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
             if value in locale.name_words.male_titles:
                 return "m"
     return None
+
+
+def _is_one_letter(text: str, pieces: Sequence[Piece]) -> bool:
+    return any(piece.kind == "initials" and len(text[piece.start : piece.end]) == 1 for piece in pieces)
 
 
 def other_initials(token: str, context: Context) -> str:

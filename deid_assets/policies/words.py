@@ -9,7 +9,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context
 from deid_assets.policies.drawing import ATTEMPTS, Draw, cased_like, fold, owner_of
 from deid_assets.policies.evidence import Role, role_in, stands_in
-from deid_assets.policies.locales import Locale, locale_of
+from deid_assets.policies.locales import Locale, Pool, locale_of
 
 _BYTES = 4  # of the number that chooses a letter
 
@@ -41,8 +41,8 @@ def drawn_name(word: str, context: Context, *, role: Role | None = None, attempt
     """Return another name, as the lists have it, and in the form, case and role of a word.
 
     The draw is by patient and base form, so that every mention agrees in every note; its first letter is the one that
-    ``reletter`` draws, so that initials agree too. It never is the word's own base form. Whether it stands in the note
-    is for the caller to see.
+    ``reletter`` draws, so that initials agree too, and may be the original's. It never is the word's own base form.
+    Whether it stands in the note is for the caller to see.
 
     Args:
         word: One word, with its ending.
@@ -64,7 +64,10 @@ def drawn_name(word: str, context: Context, *, role: Role | None = None, attempt
 
 
 def reletter(letter: str, context: Context) -> str:
-    """Return another initial: that of every surrogate of the patient for a name with the initial."""
+    """Return the initial of every surrogate of the patient for a name with this initial, drawn whatever it is.
+
+    It may be the same: were it never, releases under several keys would leave one letter over.
+    """
     return cased_like(letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1]))
 
 
@@ -74,7 +77,7 @@ def _initial(key: Key, owner: str, lang: str | None, value: str) -> str:
     if not 0 <= place < len(ascii_lowercase):
         return locale_of(lang).initials.pick(Draw.of(key, owner, "initial", value))
     number = int.from_bytes(_letters(key, owner)[place * _BYTES : (place + 1) * _BYTES])
-    return locale_of(lang).initials.nth(number, but=value)
+    return locale_of(lang).initials.nth(number)
 
 
 @lru_cache(maxsize=1024)
@@ -85,26 +88,22 @@ def _letters(key: Key, owner: str) -> bytes:
 
 def _drawn(context: Context, value: str, role: Role, attempt: int) -> str:
     owner, lang = owner_of(context), context.note.lang
-    drawn = ""
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = _candidate(context.key, owner, lang, (role, value, number))
         if drawn[0].casefold() != value[0] or fold(drawn) != value:
-            break
-    return drawn
+            return drawn
+    return next(name for name in _pool(locale_of(lang), role).names if fold(name) != value)
 
 
 @lru_cache(maxsize=16384)
 def _candidate(key: Key, owner: str, lang: str | None, wanted: tuple[Role, str, int]) -> str:
     """Return the name that one attempt draws for an owner's role and value."""
     role, value, number = wanted
-    locale = locale_of(lang)
-    pool = (
-        locale.last
-        if role == "last"
-        else locale.female
-        if role == "f"
-        else locale.male
-        if role == "m"
-        else locale.neutral
-    )
+    pool = _pool(locale_of(lang), role)
     return pool.starting(_initial(key, owner, lang, value[0])).pick(Draw.of(key, owner, "name", value, attempt=number))
+
+
+def _pool(locale: Locale, role: Role) -> Pool:
+    if role == "last":
+        return locale.last
+    return locale.female if role == "f" else locale.male if role == "m" else locale.neutral

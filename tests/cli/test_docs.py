@@ -50,7 +50,7 @@ def test_the_examples_run(tmp_path):
     done = run("\n".join(EXAMPLES), tmp_path)
 
     names = (
-        "redacted.jsonl safe.jsonl surrogates.jsonl redacted-notes both.jsonl report numbered.jsonl export-redacted.csv"
+        "deidentified safe.jsonl surrogates.jsonl redacted-notes both.jsonl report numbered.jsonl export-redacted.csv"
     )
     assert {path.name for path in tmp_path.iterdir()} >= {*names.split()}
     assert "Miller" not in (tmp_path / "export-redacted.csv").read_text()

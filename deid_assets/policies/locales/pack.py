@@ -61,11 +61,11 @@ class Pool:
             return draw.pick(self.names)
         return self.names[bisect_right(self._cumulative, draw.below(self._cumulative[-1]))]
 
-    def nth(self, number: int, *, but: str) -> str:
-        """Return the name that a number chooses, or its neighbour where that is the name to be left out."""
-        total = self._cumulative[-1] if self._cumulative else len(self.names)
-        place = bisect_right(self._cumulative, number % total) if self._cumulative else number % total
-        return self.names[place if self.names[place] != but else (place + 1) % len(self.names)]
+    def nth(self, number: int) -> str:
+        """Return the name that a number chooses, more often one that more people have."""
+        if not self._cumulative:
+            return self.names[number % len(self.names)]
+        return self.names[bisect_right(self._cumulative, number % self._cumulative[-1])]
 
     def starting(self, letter: str) -> Pool:
         """Return the names with a folded first letter; all of them where there is none."""
