@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -162,14 +162,11 @@ def test_failures_survive() -> None:
     assert failed_from_table(failed_to_table([])) == []
 
 
-@pytest.mark.slow
-def test_a_large_batch_converts_in_seconds() -> None:
+def test_a_large_batch_converts_with_little_work_for_each_span(calls_of: Callable[..., int]) -> None:
     found = tuple(Span(10 * n, 10 * n + 5, list(Phi)[n], n / 20, "rules") for n in range(20))
-    sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(20_000)]
+    sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(500)]
+    spans_from_tables(*spans_to_tables(sets[:1]))  # what is loaded once
 
-    start = time.process_time()
-    back = spans_from_tables(*spans_to_tables(sets))
-    spent = time.process_time() - start
+    calls = calls_of(lambda: spans_from_tables(*spans_to_tables(sets)))
 
-    assert back == sets
-    assert spent < 8  # 1.8 s on an idle core; the rest is for a busy one
+    assert calls / 10_000 < 8  # 5 when this was written

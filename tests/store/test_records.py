@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -241,18 +241,16 @@ def test_erasing_a_batch_deletes_its_notes_spans_and_decisions_and_no_others(ses
     assert load_evaluation(session, version, "i2b2") == EVALUATION
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_spans_are_saved_in_seconds(database: Database) -> None:
+def test_many_spans_are_saved_with_little_work_for_each(database: Database, calls_of: Callable[..., int]) -> None:
     found = tuple(Span(10 * n, 10 * n + 5, list(Phi)[n], n / 20, "rules") for n in range(20))
-    sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(5_000)]
+    sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(500)]
 
     with database.session() as session:
         save_batch(session, "b-1", corpus="c")
         version = save_detector_version(session, "rules", "1")
-        start = time.process_time()
-        save_spans(session, "b-1", version, sets)
+        save_spans(session, "b-1", version, sets[:1])  # what is loaded once
+        calls = calls_of(lambda: save_spans(session, "b-1", version, sets))
         session.commit()
-        spent = time.process_time() - start
 
-        assert count(session, SpanRow) == 100_000
-    assert spent < 3  # see the module's figures; 1 s on an idle core
+        assert count(session, SpanRow) == 10_000
+    assert calls / 10_000 < 10  # 6 to 7 when this was written
