@@ -156,7 +156,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    line_up: tuple[Name, ...] = ("rules", "crf")
+    line_up: tuple[Name, ...] = ("rules",)
     shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")

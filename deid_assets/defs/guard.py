@@ -17,7 +17,7 @@ PROGRESS_S = 10
 
 
 @contextmanager
-def guarded(context: dg.AssetExecutionContext, key: str, batch: str) -> Iterator[None]:
+def guarded(context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str, batch: str) -> Iterator[None]:
     """Silence what is said meanwhile, and end the step with a message that holds no text where something is raised.
 
     A generator must not yield in here: that it is closed would be taken for an error of the work.
@@ -39,15 +39,16 @@ def guarded(context: dg.AssetExecutionContext, key: str, batch: str) -> Iterator
         silence_at_exit()
 
 
-def _logging(context: dg.AssetExecutionContext) -> Callable[[str, int, int], None]:
+def _logging(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Callable[[str, int, int], None]:
     """Return what writes progress to the event log, and not by a logger, since those are off."""
+    op_context = context.op_execution_context if isinstance(context, dg.AssetExecutionContext) else context
     last = time.monotonic()
 
     def log(what: str, done: int, of: int) -> None:
         nonlocal last
         if of and time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()
-            step = context.op_execution_context.op.name
+            step = op_context.op.name
             context.instance.report_engine_event(f"{what}: {done:,} of {of:,}", context.run, step_key=step)
 
     return log

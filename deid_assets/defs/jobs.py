@@ -7,7 +7,7 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from deid_assets.core.errors import DeidError
-from deid_assets.defs.guard import safe_message
+from deid_assets.defs.guard import guarded
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.partitions import batches
@@ -32,6 +32,15 @@ TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "onnx")
 
 ON_DEMAND = {"deid/on_demand": "yes"}
 """Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""
+
+ARRIVAL_TAG = "deid/arrival"
+"""Tag of the run that splits an arrival, with its id."""
+
+TAGGERS_TAG = "deid/taggers"
+"""Tag of the run that trains what was never trained, with a digest of the taggers' names."""
+
+TRIES = 3
+"""Runs that are started for an arrival that is to be split, before somebody has to look why they fail."""
 
 APPROVE_JOB = "approve_release"
 AWAITS_APPROVAL = {"deid/awaits": "approval"}
@@ -81,13 +90,12 @@ privacy_job = dg.define_asset_job(
     description="Reads what arrived and may be too large for a batch, and makes batches of it.",
     config_schema={},
 )
-def split_op(corpus: dg.ResourceParam[Corpus]) -> None:
-    """Split what waits."""
-    try:
+def split_op(context: dg.OpExecutionContext, corpus: dg.ResourceParam[Corpus]) -> None:
+    """Split the arrival that the sensor asked for, or all that wait."""
+    arrival = context.run.tags.get(ARRIVAL_TAG, "")
+    with guarded(context, "landing", arrival or ALL):
         corpus.snapshot.check_promised()
-        split_arrivals(corpus.settings)
-    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
-        raise dg.Failure(safe_message(error, "landing", ALL), allow_retries=False) from None
+        split_arrivals(corpus.settings, only=arrival)
 
 
 @dg.job(
@@ -130,13 +138,12 @@ def landing_sensor(
 
     A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. What may be
     too large for a batch is split by a run of its own, since a tick must be short. While a
-    tagger of the line-up was never trained, new batches wait for it.
+    tagger was never trained, new batches wait for it; for one in shadow only until its training failed.
     """
     settings = corpus.settings
     take_in(settings)
-    if untrained := corpus.taggers.untrained():
-        key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
-        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB)])
+    if training := _training(context.instance, corpus):
+        return dg.SensorResult(run_requests=[training])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
     known = open_batches(settings, corpus.files)
     new = [batch for batch in known if batch not in registered]
@@ -147,7 +154,7 @@ def landing_sensor(
     run_keys = {**{batch: batch for batch in new}, **retried}
     return dg.SensorResult(
         run_requests=[
-            *(dg.RunRequest(run_key=f"split-{arrival}", job_name=SPLITTING_JOB) for arrival in large),
+            *(_splitting(context.instance, arrival) for arrival in large),
             *(
                 dg.RunRequest(run_key=run_key, partition_key=batch, job_name=MAIN_JOB)
                 for batch, run_key in sorted(run_keys.items())
@@ -155,6 +162,28 @@ def landing_sensor(
         ],
         dynamic_partitions_requests=[batches.build_add_request(new)] if new else [],
     )
+
+
+def _training(instance: dg.DagsterInstance, corpus: Corpus) -> dg.RunRequest | None:
+    untrained = corpus.taggers.untrained()
+    key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
+    if not untrained:
+        return None
+    if not corpus.taggers.holds_back(untrained) and _failures(instance, TRAINING_JOB, {TAGGERS_TAG: key}):
+        return None
+    return dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB, tags={TAGGERS_TAG: key})
+
+
+def _splitting(instance: dg.DagsterInstance, arrival: str) -> dg.RunRequest:
+    """Return what asks for a run that splits an arrival. Its key is a new one after a failure, until ``TRIES``."""
+    tags = {ARRIVAL_TAG: arrival}
+    attempt = min(_failures(instance, SPLITTING_JOB, tags), TRIES - 1)
+    return dg.RunRequest(run_key=f"split-{arrival}.{attempt}", job_name=SPLITTING_JOB, tags=tags)
+
+
+def _failures(instance: dg.DagsterInstance, job: str, tags: Mapping[str, str]) -> int:
+    ended = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+    return instance.get_runs_count(dg.RunsFilter(job_name=job, tags=tags, statuses=ended))
 
 
 def _asked_again(corpus: Corpus, batch: str) -> str:

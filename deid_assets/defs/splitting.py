@@ -65,12 +65,18 @@ def is_known(landing: Path, arrival: str) -> bool:
     return any((landing / folder / arrival).exists() for folder in (".large", ".whole"))
 
 
-def split_arrivals(settings: Settings) -> list[str]:
-    """Make batches of the arrivals that wait, and return their ids; a killed call is completed by the next."""
+def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
+    """Make batches of the arrivals that wait, or of one of them; a killed call is completed by the next.
+
+    Returns:
+        The ids of the batches.
+    """
     landing = settings.store / "restricted" / "landing"
     files = CorpusFiles(settings.store, key=settings.receipt_key())
     made: list[str] = []
     for arrival in waiting(landing):
+        if only not in ("", arrival):
+            continue
         with locked(landing / ".large"):  # another process may be at the same
             made += _split(landing, arrival, settings, files)
     return made

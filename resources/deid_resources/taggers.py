@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,7 @@ class TaggerModels:
         self._whole: set[Path] = set()
         self.recipes = recipes
         self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
+        self._installed = {name for name, recipe in recipes.items() if recipe.plugin in plugins}
         self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
 
     def locate(self, name: str) -> tuple[str, dict[str, Any]]:
@@ -116,9 +117,13 @@ class TaggerModels:
         return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 
     def untrained(self) -> list[str]:
-        """Return the models that the line-up needs and that were never trained."""
-        assets = [asset for name, asset in self._assets.items() if name in self._settings.line_up]
-        return [asset for asset in assets if self._files.find(asset, ALL) is None]
+        """Return the models that were never trained, but for those in shadow whose plugin is not installed."""
+        needed = [name for name in self._assets if name in self._settings.line_up or name in self._installed]
+        return [self._assets[name] for name in needed if self._files.find(self._assets[name], ALL) is None]
+
+    def holds_back(self, assets: Collection[str]) -> bool:
+        """Whether one of these models is the line-up's, so that no batch can be made without it."""
+        return any(asset in assets for name, asset in self._assets.items() if name in self._settings.line_up)
 
     def unpacked(self, asset: str) -> Path:
         """Return the folder of a stored model, written out again if it is not there whole.

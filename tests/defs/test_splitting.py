@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from deid_assets.defs import splitting
-from deid_assets.defs.jobs import SPLITTING_JOB, landing_sensor
+from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, landing_sensor
 from deid_assets.defs.landing import known_batches, landing_store, take_in
 from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
@@ -195,20 +195,84 @@ def test_memory_is_that_of_a_few_notes_not_of_the_file(settings, monkeypatch):
     assert large < small + 2**18
 
 
-def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(settings, installation):
+@pytest.fixture
+def tick(installation):
+    """What the sensor asks for: key, job, partition and tags of each run."""
+
+    def ticked():
+        with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
+            return landing_sensor(context).run_requests
+
+    return ticked
+
+
+def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(settings, installation, tick):
     (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
     definitions = installation.definitions()
     take_in(settings, settle_s=0)
 
-    def ticked():
-        with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
-            return landing_sensor(context)
-
-    first = ticked()
-    assert [request.job_name for request in first.run_requests] == [SPLITTING_JOB]
+    (first,) = tick()
+    assert first.job_name == SPLITTING_JOB
     job = definitions.resolve_job_def(SPLITTING_JOB)
-    assert job.execute_in_process(instance=installation.instance).success
-    assert [request.partition_key for request in ticked().run_requests] == known_batches(settings)
+    assert job.execute_in_process(instance=installation.instance, tags=first.tags).success
+    assert [request.partition_key for request in tick()] == known_batches(settings)
+
+
+def test_a_split_that_failed_is_asked_for_again_but_not_for_ever(settings, installation, tick):
+    (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
+    job = installation.definitions().resolve_job_def(SPLITTING_JOB)
+    take_in(settings, settle_s=0)
+    (arrived,) = (landing_store(settings) / ".large").rglob("notes.jsonl")
+    content = arrived.read_text()
+    arrived.write_text(content + content)
+    asked = []
+    for _ in range(TRIES):
+        (request,) = tick()
+        assert tick()[0].run_key == request.run_key  # while a run is on its way, it is the same one
+        asked.append(request.run_key)
+        job.execute_in_process(instance=installation.instance, tags=request.tags, raise_on_error=False)
+    assert len(set(asked)) == TRIES
+    assert tick()[0].run_key == asked[-1]
+
+    arrived.write_text(content)
+    assert job.execute_in_process(instance=installation.instance, tags=request.tags).success
+    assert waiting(landing_store(settings)) == []
+
+
+def test_what_is_raised_while_an_arrival_is_split_says_no_text(settings, installation, monkeypatch):
+    (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
+    job = installation.definitions().resolve_job_def(SPLITTING_JOB)
+    take_in(settings, settle_s=0)
+
+    def killed(_self, _target):
+        raise KilledError(TEXT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", killed)
+        done = job.execute_in_process(instance=installation.instance, raise_on_error=False)
+    (failure,) = (event for event in done.all_events if event.is_step_failure)
+    assert (
+        failure.step_failure_data.user_failure_data.description
+        == "landing, batch all: BaseException; nothing was stored"
+    )
+    assert not any("Zedmarlow" in str(event) for event in installation.instance.all_logs(done.run_id))
+
+
+def test_one_arrival_that_cannot_be_split_does_not_hold_the_others_back(settings, installation, tick):
+    job = installation.definitions().resolve_job_def(SPLITTING_JOB)
+    for name, first in (("a", 0), ("b", 100)):
+        (settings.landing / f"{name}.jsonl").write_text(lines(record(n) for n in range(first, first + 40)))
+    take_in(settings, settle_s=0)
+    one, other = tick()
+    for broken in (landing_store(settings) / ".large" / one.tags[ARRIVAL_TAG]).rglob("*.jsonl"):
+        broken.write_text("{}")
+
+    done = [
+        job.execute_in_process(instance=installation.instance, tags=request.tags, raise_on_error=False).success
+        for request in (one, other)
+    ]
+    assert done == [False, True]
+    assert waiting(landing_store(settings)) == [one.tags[ARRIVAL_TAG]]
 
 
 def test_drafts_survive_being_written(tmp_path):

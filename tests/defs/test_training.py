@@ -3,12 +3,16 @@
 import hashlib
 import json
 
+import dagster as dg
 import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
 from deid_assets.store.files import ALL
 from deid_assets.training import CARD
+from deid_resources.corpus import corpus_resource
+from deid_resources.snapshot import Snapshot
 
 CRF = """\
 name = "mine"
@@ -127,6 +131,27 @@ def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_reco
     assert "tagger/mine: never trained; run the job train_taggers" in installation.failures(done)["spans__mine"]
     assert installation.corpus().files.find("released_corpus", batch) is None
     assert installation.corpus().taggers.untrained() == ["tagger/mine"]
+
+
+def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF, line_up=["stencil"])
+    batch = installation.receive(note_records(4))
+    key = hashlib.sha256(b"tagger/mine").hexdigest()[:12]
+
+    def ticked():
+        installed = {name: plugins.available()[name] for name in installation.detectors}
+        corpus = corpus_resource(Snapshot.take(installation.settings(), plugins=installed))
+        with dg.build_sensor_context(instance=installation.instance, resources={"corpus": corpus}) as context:
+            return [(request.job_name, request.partition_key) for request in landing_sensor(context).run_requests]
+
+    assert ticked() == [(TRAINING_JOB, None)]
+    installation.instance.create_run_for_job(
+        installation.definitions().resolve_job_def(TRAINING_JOB),
+        status=dg.DagsterRunStatus.FAILURE,
+        tags={TAGGERS_TAG: key},
+    )
+    assert ticked() == [(MAIN_JOB, batch)]
 
 
 def test_a_model_below_the_floor_is_not_stored(installation, needs):
