@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -97,8 +96,7 @@ def withdraw_batch(
         say(f"{made} was made from it, and stays until it is made again")
     withdraw(files, found)
     _forget(settings, batch)
-    if released.exists():
-        shutil.rmtree(released)
+    _withdraw_release(settings, batch)
     for report in reports:
         report.unlink()
     say(f"{batch} withdrawn: {found.tally.received:,} notes; its files stay in {landing_folder(settings, batch)}")
@@ -149,6 +147,14 @@ def _installation() -> tuple[Settings, CorpusFiles]:
     if not settings.store.is_dir():
         raise InputError(f"{settings.home}: no batch ever arrived here; name the installation's folder in DEID_HOME")
     return settings, CorpusFiles(settings.store, key=settings.receipt_key())
+
+
+def _withdraw_release(settings: Settings, batch: str) -> None:
+    from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - cryptography takes its time to import
+    from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415
+
+    signer = ReleaseSigner(settings.key())
+    ReleaseFolders(settings.released, record=settings.release_record, signer=signer).withdraw(batch)
 
 
 def _known(settings: Settings, files: CorpusFiles, batch: str) -> Batch:

@@ -66,9 +66,23 @@ class ReleaseFolders:
             staging.mkdir()
             for name, content in (*files.items(), (MANIFEST, document)):
                 write_bytes(staging, name, content, Zone.PUBLISHED)
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._keep(releases.with_release(batch, document, created_at=now).to_bytes(self._signer))
+            self._keep(releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer))
             self._put(batch)
+
+    def withdraw(self, batch: str) -> None:
+        """Delete a batch's release, and enter in the list that it was withdrawn: put back, it is refused.
+
+        Raises:
+            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+        """
+        if not self.root.is_dir():
+            return
+        with locked(self.root):
+            releases = self._settle_all()
+            latest = releases.latest(batch)
+            if latest is not None and latest.manifest:
+                self._keep(releases.with_withdrawal(batch, created_at=_now()).to_bytes(self._signer))
+            shutil.rmtree(self.root / batch, ignore_errors=True)
 
     def check(self, batch: str) -> dict[str, Any]:
         """Return the manifest of a batch's release that is whole, signed and the newest.
@@ -112,6 +126,8 @@ class ReleaseFolders:
             self._keep(document)
         for batch in sorted({path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}):
             self._settle(batch, releases)
+        for batch in releases.withdrawn():
+            shutil.rmtree(self.root / batch, ignore_errors=True)
         return releases
 
     def _settle(self, batch: str, releases: ReleaseList) -> None:
@@ -160,3 +176,7 @@ class ReleaseFolders:
 
     def _replaced(self, batch: str) -> Path:
         return self.root / f".{batch}.old"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

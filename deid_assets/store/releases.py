@@ -22,7 +22,7 @@ class Release:
     Args:
         number: From 1, without gaps.
         batch: What was released.
-        manifest: SHA-256 of its ``manifest.json``, which names its files.
+        manifest: SHA-256 of its ``manifest.json``, which names its files; empty where the batch was withdrawn.
         created_at: UTC, ISO 8601.
     """
 
@@ -79,6 +79,14 @@ class ReleaseList:
         digest = hashlib.sha256(manifest).hexdigest()
         return ReleaseList((*self.entries, Release(len(self.entries) + 1, batch, digest, created_at)))
 
+    def withdrawn(self) -> set[str]:
+        """Return the batches whose last entry is that they were withdrawn."""
+        return {batch for batch, last in {entry.batch: entry for entry in self.entries}.items() if not last.manifest}
+
+    def with_withdrawal(self, batch: str, *, created_at: str) -> ReleaseList:
+        """Return the list with one more entry, after which no release of the batch is the newest."""
+        return ReleaseList((*self.entries, Release(len(self.entries) + 1, batch, "", created_at)))
+
     def continues(self, earlier: ReleaseList) -> bool:
         """Return whether this list begins with all of an earlier one."""
         return self.entries[: len(earlier.entries)] == earlier.entries
@@ -102,6 +110,10 @@ class ReleaseList:
         latest = self.latest(str(manifest.get("batch")))
         if latest is None:
             raise ProvenanceError(f"{folder}: not in the list of releases; get a list of this release or a later one")
+        if not latest.manifest:
+            raise ProvenanceError(
+                f"{folder}: batch {latest.batch} was withdrawn on {latest.created_at}; delete the folder"
+            )
         if latest.manifest != digest:
             found = next((entry.number for entry in self.entries if entry.manifest == digest), None)
             which = "not in the list of releases" if found is None else f"release {found}"

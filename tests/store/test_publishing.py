@@ -160,3 +160,38 @@ def test_two_lists_that_contradict_each_other_are_refused(folders, tmp_path):
 
     with pytest.raises(ProvenanceError, match="contradict"):
         publish(folders, "second")
+
+
+def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tmp_path):
+    publish(folders, "first")
+    shutil.copytree(folders.root / "b-1", tmp_path / "kept")
+    folders.withdraw("b-1")
+    assert not (folders.root / "b-1").exists()
+
+    shutil.copytree(tmp_path / "kept", folders.root / "b-1")
+    with pytest.raises(ProvenanceError, match="was withdrawn on"):
+        folders.check("b-1")
+    folders.sweep()
+    assert not (folders.root / "b-1").exists()
+
+    publish(folders, "again", at="2026-02-02")
+    assert text_of(folders) == "again"
+    shutil.rmtree(folders.root / "b-1")
+    shutil.copytree(tmp_path / "kept", folders.root / "b-1")
+    with pytest.raises(ProvenanceError, match="release 1; release 3 took its place"):
+        folders.check("b-1")
+
+
+def test_a_kill_before_every_file_operation_of_a_withdrawal_is_mended_by_the_next_sweep(tmp_path, killed_at):
+    died, step, seen = True, 0, set()
+    while died:
+        step += 1
+        folders = open_folders(tmp_path / str(step))
+        publish(folders, "first")
+        died = killed_at(step, lambda folders=folders: folders.withdraw("b-1"))
+        folders.sweep()
+        is_there = (folders.root / "b-1").exists()
+        assert bool(folders.releases().latest("b-1").manifest) is is_there
+        assert leftovers(folders) <= {".lock"}
+        seen.add(is_there)
+    assert seen == {True, False}
