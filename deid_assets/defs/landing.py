@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from deid_assets.config import Settings
@@ -70,11 +71,21 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
 def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
     """Give a staged arrival its place: among the batches, which are returned, or among those that are to be split."""
     target = batch_folder(settings, batch)
+    _close(staging)
     is_large = splitting.may_be_large(list(_files(staging)), settings)
     if is_large:
         target = splitting.waiting_folder(target.parent, batch)
     staging.rename(target)
     return [] if is_large else [batch]
+
+
+def _close(folder: Path) -> None:
+    """Let the owner alone open what arrived; it came with the modes that its sender gave it."""
+    for path in folder.rglob("*"):
+        # Another user's file cannot be changed; the folder around it is closed.
+        if not path.is_symlink():
+            with suppress(PermissionError):
+                path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def landing_store(settings: Settings) -> Path:

@@ -144,11 +144,13 @@ def test_the_id_of_the_same_files_is_another_under_another_key():
 
 
 def test_what_arrived_is_open_to_its_owner_only(settings):
-    drop(settings, "notes.jsonl")
+    drop(settings, "monday/ward/notes.jsonl").chmod(0o666)
 
     (batch,) = take_in(settings)
     folder = batch_folder(settings, batch)
-    assert {path.stat().st_mode & 0o077 for path in (folder, folder.parent, folder.parent.parent)} == {0}
+    assert {
+        path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"), folder.parent, folder.parent.parent)
+    } == {0}
 
 
 def test_a_second_copy_goes_with_its_links(settings):

@@ -1,0 +1,53 @@
+"""Attacks on what docs/security.md promises, as far as they can be repeated: what was tried and what held.
+
+    python benchmarks/campaigns.py                 # the share that every test run makes, seconds
+    python benchmarks/campaigns.py --all           # all of them, hours
+    python benchmarks/campaigns.py --all --only tamper
+
+A campaign is a test in ``tests/security`` that counts its tries; one that fails names the try.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from conditions import conditions
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="the full counts, not a share")
+    parser.add_argument("--only", default="", metavar="WORDS", help="campaigns by name, as pytest -k has it")
+    options = parser.parse_args()
+    print(conditions())
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report")
+        report.touch()
+        environment = {**os.environ, "DEID_CAMPAIGNS_REPORT": str(report)}
+        if options.all:
+            environment["DEID_CAMPAIGNS"] = "all"
+        chosen = f"campaign and ({options.only})" if options.only else "campaign"
+        started = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "tests/security", "-q", "-k", chosen, "-p", "no:cacheprovider"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        print(report.read_text("utf-8"), end="")
+    print(f"{time.monotonic() - started:,.0f} s; {'all held' if done.returncode == 0 else done.stdout[-4000:]}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
