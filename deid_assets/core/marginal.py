@@ -181,8 +181,8 @@ def marginals(found: Coverage) -> list[Marginal]:
 def best_subset(found: Coverage, *, min_precision: float = 0.0) -> LineUp:
     """Return the subset of highest recall among those of at least a precision.
 
-    Of several the one of highest code-point recall, then of highest precision, then of fewest detectors. Choose it
-    on a development set.
+    Of several the smallest, then the one of highest code-point recall, then of highest precision: a detector that hides
+    no gold span more is not worth its time. Choose it on a development set.
 
     Raises:
         InputError: There is no gold, or no subset has the precision.
@@ -194,5 +194,5 @@ def best_subset(found: Coverage, *, min_precision: float = 0.0) -> LineUp:
     return max(kept, key=_worth)
 
 
-def _worth(line_up: LineUp) -> tuple[float, float, float, int]:
-    return line_up.recall, line_up.char_recall, line_up.precision or 0.0, -len(line_up.detectors)
+def _worth(line_up: LineUp) -> tuple[float, int, float, float]:
+    return line_up.recall, -len(line_up.detectors), line_up.char_recall, line_up.precision or 0.0

@@ -38,7 +38,8 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
     """
     received = read_notes_of(batch, corpus)
     notes = drawn(received, detector, corpus)
-    outcomes = corpus.detectors.detect(detector, notes, stage=f"spans/{detector}")
+    answers = corpus.detectors.answer(detector, notes, stage=f"spans/{detector}")
+    outcomes = answers.outcomes
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(found)
@@ -56,13 +57,16 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
             ),
         ],
         counts={
-            "annotated_notes": len(found),
+            "notes": len(found),
             "failed": len(failed),
             "spans": span_table.num_rows,
             **sample_counts(notes, received),
         },
-        metadata=show_labels(label_counts(found), title=f"Spans of {detector}"),
-        publish=lambda _: record_spans(corpus, batch, detector, found),
+        metadata={
+            "detection_seconds": round(answers.seconds, 3),
+            **show_labels(label_counts(found), title=f"Spans of {detector}"),
+        },
+        publish=lambda _: record_spans(corpus, batch, detector, found, notes=len(notes), seconds=answers.seconds),
     )
 
 

@@ -67,7 +67,7 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
             *judge_gold(found, corpus, batch),
         ],
         counts={
-            "annotated_notes": len(merged),
+            "notes": len(merged),
             "failed": len(failed),
             "spans": span_table.num_rows,
             "spread": sum(not is_found(span) for spans in merged for span in spans),

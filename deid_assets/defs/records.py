@@ -23,15 +23,27 @@ def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
         session.commit()
 
 
-def record_spans(corpus: Corpus, batch: str, detector: str, span_sets: Iterable[SpanSet]) -> None:
-    """Enter what a detector found."""
-    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+def record_spans(
+    corpus: Corpus, batch: str, detector: str, span_sets: Iterable[SpanSet], *, notes: int, seconds: float
+) -> None:
+    """Enter what a detector found, and how long it took for so many notes."""
+    from deid_assets.store import records, timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = corpus.plugins[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
         records.save_spans(session, batch, version, span_sets)
+        timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
+
+
+def seconds_per_note(corpus: Corpus, detector: str) -> float | None:
+    """Return what a detector's present version takes per note, over all batches; ``None`` where it ran on none."""
+    from deid_assets.store import timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
+    plugin = corpus.plugins[detector]
+    with corpus.database.session(read_only=True) as session:
+        return timings.seconds_per_note(session, detector, plugin.version, digest=plugin.digest)
 
 
 def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluation]) -> None:

@@ -7,6 +7,7 @@ import dagster as dg
 from deid_assets.core.phi import profile
 from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.comparing import Cards, compare
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
 from deid_assets.defs.ingest import GOLD
@@ -26,7 +27,11 @@ SCORECARD_CHECKS = (
     Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
 )
 LEADERBOARD_CHECKS = (
-    Check("same_gold", "All detectors were scored on the same notes, so that the table is fair.", blocking=False),
+    Check(
+        "same_gold",
+        "Every detector was scored on all batches that another was, so that none is left out.",
+        blocking=False,
+    ),
 )
 
 
@@ -85,29 +90,37 @@ def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -
     """Put the score cards side by side, with what each detector adds to the others."""
     present = [name for name in detectors if corpus.files.find(f"scorecard/{name}", ALL)]
     cards = {name: scores_from_table(corpus.files.read(f"scorecard/{name}", ALL, "scores")) for name in present}
-    totals = {name: sum(card.values(), Evaluation(corpus.settings.profile)) for name, card in cards.items()}
-    sizes = {total.notes for total in totals.values()}
+    found = compare(corpus, cards)
     title = "Gold spans hidden, with 95 % intervals"
-    adds = marginal_value(corpus, cards)
+    adds = marginal_value(corpus, found.coverage)
     return Draft(
-        tables={"scores": scores_to_table(totals), "marginal": adds.table},
+        tables={"scores": scores_to_table(found.totals), "marginal": adds.table},
         sources=[corpus.files.receipt(f"scorecard/{name}", ALL) for name in present],
-        verdicts=[
-            Verdict(
-                "same_gold",
-                passed=len({(size.notes, size.chars) for size in sizes}) <= 1,
-                blocking=False,
-                counts={"detectors": len(present)},
-                description="If not, back-fill the detectors that miss batches.",
-            ).unless(len(present) < 2 or not any(size.notes for size in sizes), "no two detectors scored on gold")
-        ],
-        counts={"detectors": len(present)},
+        verdicts=[_same_gold(cards, notes=found.notes)],
+        counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={
-            "leaderboard": dg.MetadataValue.md(leaderboard_md(totals)),
+            "leaderboard": dg.MetadataValue.md(leaderboard_md(found.totals)),
+            "scored_on": f"{found.notes:,} annotated notes, those that every detector was scored on",
             "marginal_value": dg.MetadataValue.md(adds.shown),
-            "plot": show_png(leaderboard_png(totals, title=title), title=title),
+            "plot": show_png(leaderboard_png(found.totals, title=title), title=title),
         },
     )
+
+
+def _same_gold(cards: Cards, *, notes: int) -> Verdict:
+    """Check that no detector misses a batch that another was scored on: its notes are compared for none.
+
+    A sample of a batch is no gap: the notes of it that all ran on are compared.
+    """
+    batches = set().union(*cards.values())
+    behind = sum(set(card) != batches for card in cards.values())
+    return Verdict(
+        "same_gold",
+        passed=not behind,
+        blocking=False,
+        counts={"detectors": len(cards), "behind": behind, "batches": len(batches), "annotated_notes": notes},
+        description="The table is of the notes that every detector was scored on. Back-fill those that are behind.",
+    ).unless(len(cards) < 2 or not batches, "no two detectors scored on gold")
 
 
 def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str:

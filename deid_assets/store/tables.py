@@ -126,6 +126,17 @@ class SpanRow(Row, table=True):
     score: float
 
 
+class DetectionRow(Row, table=True):
+    """How long a detector version took for the notes of a batch: detection alone, added up over processes."""
+
+    __tablename__ = f"{PREFIX}detections"
+
+    detector_version_id: int = Field(primary_key=True, foreign_key=f"{PREFIX}detector_versions.id")
+    batch: str = Field(max_length=64, primary_key=True)
+    notes: int
+    seconds: float
+
+
 class RunRow(Row, table=True):
     """One materialization of an asset partition."""
 

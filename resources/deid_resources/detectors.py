@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,19 @@ class _Located:
     contents: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a detector says of a batch, and how long it took.
+
+    Args:
+        outcomes: One per note, in order.
+        seconds: Wall time spent in the detector, added up over the processes; neither starting it nor sending notes.
+    """
+
+    outcomes: Sequence[SpanSet | Failed]
+    seconds: float
+
+
 _loaded: dict[str, tuple[_Located, Detector]] = {}  # of a worker process
 
 
@@ -71,23 +85,29 @@ class DetectorPool:
         self._digests = digests or {}
 
     def detect(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
-        """Return one outcome per note, in order. A note on which the detector ends its process is ``Failed``.
+        """Return one outcome per note, in order; as ``answer``."""
+        return list(self.answer(name, notes, stage=stage).outcomes)
+
+    def answer(self, name: str, notes: Sequence[Note], *, stage: str) -> Answers:
+        """Return one outcome per note, and the time they took. A note on which the detector ends its process is ``Failed``.
 
         Raises:
             PluginError: The detector cannot be loaded.
             WorkerDied: Too many notes ended a process; nothing of the batch is kept.
         """
-        work = partial(_detected, name=name, stage=stage)
+        located = _located(*self._locate(name), digests=self._digests)
+        work = partial(_timed_in_worker, name=name, stage=stage, located=located)
         found: list[SpanSet | Failed] = []
         waiting = deque([chunks_of(notes)] if notes else [])
-        deaths = 0
+        deaths, seconds = 0, 0.0
         while waiting:
             chunks = waiting.popleft()
             ends = list(accumulate(map(len, chunks), initial=len(found)))
             try:
                 told = partial(_tell_notes, stage, ends, len(notes))
-                for part in self.map_detecting(work, chunks, names=[name], on_progress=told):
-                    found += part
+                for part in run_parts(work, chunks, workers=self._workers, on_progress=told):
+                    found += part.outcomes
+                    seconds += part.seconds
             except WorkerDied:
                 deaths += 1
                 if deaths > MAX_DEATHS:
@@ -96,7 +116,7 @@ class DetectorPool:
                     found.append(Failed(chunks[0][0].note_id, stage, WorkerDied.__name__))
                 else:
                     waiting.extendleft(reversed(_smaller(chunks)))
-        return found
+        return Answers(found, seconds)
 
     def map(
         self,
@@ -152,8 +172,11 @@ def _smaller(chunks: Sequence[Sequence[Note]]) -> list[list[Sequence[Note]]]:
     return [[chunk] for chunk in chunks] if len(chunks) > 1 else [[[note]] for note in chunks[0]]
 
 
-def _detected(notes: Sequence[Note], detect_one: Detect, *, name: str, stage: str) -> list[SpanSet | Failed]:
-    return detect_one(name, notes, stage=stage)
+def _timed_in_worker(notes: Sequence[Note], *, name: str, stage: str, located: _Located) -> Answers:
+    detector = _opened(name, located)
+    started = time.perf_counter()
+    outcomes = detect(detector, notes, stage=stage, interruptible=False)
+    return Answers(outcomes, time.perf_counter() - started)
 
 
 def _work_in_worker(work: Callable[[Part, Detect], Result], located: Mapping[str, _Located], part: Part) -> Result:

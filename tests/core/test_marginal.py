@@ -110,3 +110,15 @@ def test_every_subset_scores_as_its_union_does(notes):
         assert value.precision == whole.characters.precision
     if any(value.precision is not None for value in values):
         assert best_subset(total).recall == max(value.recall for value in values)
+
+
+def test_the_best_subset_is_the_smallest_of_those_that_hide_as_much():
+    """One that marks more of an identifier, and hides no other, is not worth its time."""
+    found = covered(
+        "<NAME>Ann</NAME> and <NAME>Lee Roy</NAME>",
+        names="<NAME>Ann</NAME> and Lee Roy",
+        partly="Ann and <NAME>Lee</NAME> Roy",
+        noisy="<NAME>Ann and</NAME> Lee Roy",
+    )
+
+    assert best_subset(found).detectors == ("names",)

@@ -63,7 +63,37 @@ def test_the_leaderboard_says_what_each_detector_adds(two_batches):
     assert rows["shade"]["recall_alone"] == pytest.approx(0.5)
     assert rows["stencil"]["seconds_per_1000_notes"] > 0
     assert "Best subset: stencil, which hides 1.000" in shown["marginal_value"].value
+    assert "Seconds are of detection alone" in shown["marginal_value"].value
     assert "data:image/png" in shown["plot"].value
+
+
+def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batches, note_records):
+    from deid_assets.store import timings
+    from deid_assets.store.records import save_detector_version
+
+    corpus = two_batches.corpus()
+    plugin = corpus.plugins["shade"]
+    with corpus.database.session() as session:
+        version = save_detector_version(session, "shade", plugin.version, digest=plugin.digest)
+        for batch, (notes, seconds) in zip(corpus.files.batches("spans/shade"), [(8, 1.0), (32, 3.0)], strict=True):
+            timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
+        session.commit()
+    two_batches.run_scores()
+
+    rows = {row["detector"]: row for row in two_batches.corpus().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    assert rows["shade"]["seconds_per_1000_notes"] == 100.0
+
+
+def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amber(two_batches, note_records):
+    batch = two_batches.receive(note_records(40), name="late.jsonl")
+    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
+
+    result = two_batches.run_scores()
+
+    totals = scores_from_table(two_batches.corpus().files.read("leaderboard", ALL, "scores"))
+    assert {name: total.notes.notes for name, total in totals.items()} == {"stencil": 16, "shade": 16}
+    fair = check_of(result, "leaderboard", "same_gold")
+    assert (fair.passed, fair.metadata["behind"].value) == (False, 1)
 
 
 def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
@@ -137,7 +167,7 @@ def test_a_detector_that_does_not_load_is_said_and_keeps_no_score(two_batches):
 
     assert two_batches.failures(result) == {}
     assert not check_of(result, "bakeoff", "all_ran").passed
-    assert "does not load: RuntimeError" in metadata_of(result, "bakeoff")["table"].value
+    assert "does not load \\(RuntimeError\\)" in metadata_of(result, "bakeoff")["table"].value
 
 
 def test_without_gold_a_bake_off_is_refused(installation, note_records):

@@ -34,6 +34,10 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     assert (shade.notes.notes, stencil.notes.notes) == (3, 8)
     assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard/shade"]
     assert said["scorecard/stencil"] == "every note with gold"
+    totals = scores_from_table(files.read("leaderboard", ALL, "scores"))
+    assert {name: total.notes.notes for name, total in totals.items()} == {"shade": 3, "stencil": 3}
+    (fair,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "same_gold"]
+    assert fair.passed  # the table is of the three notes that both ran on
     rows = {row["detector"]: row for row in files.read("leaderboard", ALL, "marginal").to_pylist()}
     assert rows["shade"]["recall_alone"] == rows["stencil"]["recall_alone"] == 1.0  # what was not drawn is not missed
 
@@ -42,7 +46,7 @@ def test_the_receipt_names_the_sample_and_the_line_up_has_none(sampled):
     files = sampled.corpus().files
     shade, stencil = (files.receipt(f"spans/{name}", sampled.batch).counts for name in ("shade", "stencil"))
 
-    assert (shade["sampled_notes"], shade["received_notes"], shade["annotated_notes"]) == (3, 8, 3)
+    assert (shade["sampled_notes"], shade["received_notes"], shade["notes"]) == (3, 8, 3)
     assert "sampled_notes" not in stencil
     assert len(read_outcomes("spans/stencil", sampled.batch, sampled.corpus())) == 8
 

@@ -44,6 +44,30 @@ class Detector:
 """
 
 
+CLOCKED = """
+import time
+from deid_assets import Phi, SpanSet
+
+now = 0.0
+time.perf_counter = lambda: now  # of this worker process, which ends with the test
+
+def pass_time(seconds):
+    global now
+    now += seconds
+
+class Detector:
+    name, version, labels = "@NAME@", "1", frozenset({Phi.NAME})
+
+    def __init__(self):
+        pass_time(100.0)
+
+    def detect(self, notes):
+        for note in notes:
+            pass_time(0.25)
+            yield SpanSet.of(note, [])
+"""
+
+
 @pytest.fixture
 def open_pool(detector_site):
     def make(options=None, *, workers=1):
@@ -134,3 +158,17 @@ def test_workers_that_outlive_a_run_load_a_detector_anew_when_its_files_changed(
         found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans/listed")])
 
     assert found == [[1, 1, 1], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_time_of_a_detector_is_that_of_detection_and_not_of_its_start(
+    write_detector, tmp_path, monkeypatch, open_pool, workers
+):
+    write_detector(tmp_path, "clocked", body=CLOCKED)
+    monkeypatch.syspath_prepend(tmp_path)
+    notes = [Note(f"n-{n}", "x" * (CHUNK_CHARS // 2)) for n in range(8)]
+
+    answers = open_pool(workers=workers).answer("clocked", notes, stage="spans/clocked")
+
+    assert len(answers.outcomes) == 8
+    assert answers.seconds == 8 * 0.25
