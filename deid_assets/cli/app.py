@@ -6,11 +6,13 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 import typer
+from typer.core import TyperGroup
 
 from deid_assets import __version__
+from deid_assets.cli.tasks import TASKS
 from deid_assets.core.errors import DeidError, class_name
 from deid_resources.silence import forbid_core_files, silence_at_exit
 
@@ -19,9 +21,22 @@ INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shel
 
 P = ParamSpec("P")
 
+
+class ByTask(TyperGroup):
+    """Commands under the task that they serve, in the order of the work."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each task."""
+        for task, names in TASKS.items():
+            commands = [(name, found) for name in names if (found := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max(map(len, self.commands))
+            with formatter.section(task):
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
+
+
 # Typer's own tracebacks print local variables, and those hold text.
 app = typer.Typer(
-    name="deid", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="deid", cls=ByTask, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="De-identify clinical notes: detect, redact, evaluate.",
 )  # fmt: skip
 corpus_app = typer.Typer(no_args_is_help=True, help="Synthetic corpora.")

@@ -32,7 +32,9 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     size: Arg[int, typer.Option("--notes", metavar="N", min=1, help="How many to draw.")] = 100,
     out: Arg[Path, typer.Option(metavar="PATH", help="Notes to annotate; a suffix, or --to brat, says the format.")],
-    rest: Arg[Path | None, typer.Option(metavar="FILE", help="Write the notes that were not drawn, .jsonl.")] = None,
+    rest: Arg[
+        Path | None, typer.Option(metavar="PATH", help="Write the notes that were not drawn, in the same format.")
+    ] = None,
     format_name: FormatOption = None,
     to: ToOption = None,
     read: ReadOption = None,
@@ -49,18 +51,20 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     written_as = out_format(out, to)
     check_out(out, inputs=[notes], is_folder=written_as.is_folder)
     if rest is not None:
-        check_out(rest, inputs=[notes, out], is_folder=False, option="--rest")
+        check_out(rest, inputs=[notes, out], is_folder=written_as.is_folder, option="--rest")
     withheld = Withheld()
     ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
     drawn = draw(ids, Settings.load().key(), size=size)
     write_notes(out, _chosen(source, drawn, are_drawn=True), format=written_as.name)
     if rest is not None:
-        write_notes(rest, _chosen(source, drawn, are_drawn=False), format="jsonl")
+        write_notes(rest, _chosen(source, drawn, are_drawn=False), format=written_as.name)
     if as_json:
         print_json({"notes": len(ids), "drawn": len(drawn), "out": str(out), "intervals": _rows(len(drawn))})
     else:
         _show(len(drawn))
         say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}" + (f", the rest to {rest}" if rest else ""))
+        if "patient_id" not in written_as.keeps:
+            say(f"{written_as.name} does not keep whose notes they are; where that is known choose CSV or JSON Lines")
     return PARTIAL if len(withheld) else 0
 
 

@@ -1,6 +1,7 @@
 """What can be named is listed, as a table and as JSON with the same names."""
 
 import pytest
+from typer.testing import CliRunner
 
 from deid_assets import __version__
 from deid_assets.core.label_maps import LABEL_MAPS
@@ -58,3 +59,17 @@ def test_the_doctor_loads_the_detectors_and_tells_what_is_broken(deid, tmp_path)
 
 def test_the_version_is_that_of_the_distribution(deid):
     assert deid("--version").out.strip() == f"deid-assets {__version__}"
+
+
+def test_the_help_lists_every_command_once_under_the_task_it_serves():
+    from typer.main import get_command
+
+    from deid_assets.cli import app
+    from deid_assets.cli.tasks import TASKS
+
+    grouped = [name for names in TASKS.values() for name in names]
+    shown = CliRunner().invoke(app, ["--help"]).output
+
+    assert sorted(grouped) == sorted(get_command(app).commands)
+    assert [line[:-1] for line in shown.splitlines() if line[:-1] in TASKS] == list(TASKS)
+    assert all(f"\n  {name} " in shown for name in grouped)

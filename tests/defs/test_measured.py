@@ -1,5 +1,6 @@
 """What was not measured says so, and leaves only if the settings let it or somebody approved the page on it."""
 
+import csv
 import hashlib
 import json
 
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from deid_assets.cli import app
 from deid_assets.core.verdicts import State
+from deid_assets.defs.landing import take_in
 from deid_assets.store.receipts import state_of
 
 CHAIN = (
@@ -102,6 +104,59 @@ def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
         assert failures == {}
         assert manifest_of(made)["measured"] is True
         assert "measured on 8 annotated notes: 16 of 16" in say("verify", made.home / "released" / made.batch)[1]
+
+
+def annotate(sample, style, records):
+    """Write into a drawn sample what people would have marked."""
+    spans_of = {record["id"]: record["spans"] for record in records}
+    if style == "brat":
+        for file in sample.glob("*.ann"):
+            text = file.with_suffix(".txt").read_text()
+            rows = [
+                f"T{n}\t{one['label']} {one['start']} {one['end']}\t{text[one['start'] : one['end']]}\n"
+                for n, one in enumerate(spans_of[file.stem], start=1)
+            ]
+            file.write_text("".join(rows))
+    elif style == "csv":
+        with sample.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        with sample.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows({**row, "spans": json.dumps(spans_of[row["id"]])} for row in rows)
+    else:
+        drawn = [json.loads(line) for line in sample.read_text().splitlines()]
+        sample.write_text("".join(json.dumps({**one, "spans": spans_of[one["id"]]}) + "\n" for one in drawn))
+
+
+@pytest.mark.parametrize("style", ["brat", "csv", "jsonl"])
+def test_a_drawn_sample_comes_back_annotated_and_its_batch_is_measured_and_released_whole(
+    unmeasured, tmp_path, note_records, style
+):
+    made = unmeasured(chain=())
+    made.configure(
+        made.default_settings.replace('release.require = "none"\n', "").replace(
+            "[gates]\n", "[gates]\nmin_gold_spans = 10\nrecall_lower_bound = {}\n"
+        )
+    )
+    notes, back = tmp_path / "notes.jsonl", made.home / "landing" / "reviewed"
+    notes.write_text("".join(json.dumps(record) + "\n" for record in note_records(20, gold=False)))
+    back.mkdir(parents=True)
+    sample, rest = (back / (name if style == "brat" else f"{name}.{style}") for name in ("sample", "rest"))
+
+    code, said = say("sample", notes, "--notes", 5, "--out", sample, "--rest", rest, "--to", style)
+    assert (code, "5 of 8 notes drawn" in said) == (0, True), said
+    assert ("brat does not keep whose notes they are" in said) == (style == "brat")
+    annotate(sample, style, note_records(20))
+    (batch,) = set(take_in(made.settings(), settle_s=0)) - {made.batch}
+
+    assert made.failures(made.run(batch, *CHAIN, "released_corpus")) == {}
+    manifest = json.loads((made.home / "released" / batch / "manifest.json").read_text())
+    assert (manifest["measured"], manifest["measurement"]["annotated_notes"], manifest["counts"]["notes"]) == (
+        True,
+        5,
+        8,
+    )
 
 
 APPROVED = 'release.require = "none"\nrelease.approval = true\n'

@@ -1,0 +1,16 @@
+"""What the commands are for: the sections of ``deid --help``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+TASKS: Mapping[str, Sequence[str]] = {
+    "De-identify notes": ("deidentify", "detect", "redact", "diff", "why", "map-spans", "repopulate", "twin"),
+    "Measure what is missed": (
+        "sample", "evaluate", "bench", "agreement", "adjudicate", "audit-gold", "corrections", "privacy",
+    ),
+    "Train taggers": ("train", "recipes", "analyse", "export"),
+    "Run the installation": ("batches", "approve", "verify", "doctor", "migrate"),
+    "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
+    "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
+}  # fmt: skip
