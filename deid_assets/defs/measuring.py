@@ -35,10 +35,12 @@ def measure(batch: str, corpus: Corpus) -> Measurement:
     )
 
 
-def consequence(found: Measurement) -> str:
-    """Return what follows for the release where a batch does not show what is asked, a sentence."""
+def consequence(found: Measurement, *, approval: bool) -> str:
+    """Return what follows for the release of a batch, a sentence; empty where it simply leaves."""
     if found.wanted.gold and found.shortfall:
         return "The batch is not released, because release.require is gold."
+    if approval:
+        return "It leaves only once somebody has read this page and approved it."
     return "" if found.measured else "It may leave all the same, because release.require is none."
 
 
