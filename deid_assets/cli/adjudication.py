@@ -10,7 +10,7 @@ from deid_assets.cli.annotators import Reading, read_opinions
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.evaluation_inputs import Named
 from deid_assets.cli.lists import write_list
-from deid_assets.cli.outputs import check_out, out_format
+from deid_assets.cli.outputs import check_out, out_format, write_options
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError, InputError
@@ -69,7 +69,7 @@ def adjudicate_files(
     def gold() -> Iterator[Annotated]:
         return (Annotated(opinions.notes[note_id], spans) for note_id, spans in settled.items())
 
-    count = write_notes(out, gold(), format=written_as.name)
+    count = write_notes(out, gold(), format=written_as.name, options=write_options())
     tied_notes = len({tie.note_id for tie in open_ties})
     if as_json:
         print_json({"notes": count, "tied_notes": tied_notes, "ties": rows, "withheld": len(withheld), "out": str(out)})

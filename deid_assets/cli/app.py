@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Annotated, Any, ParamSpec
 
 import typer
@@ -18,6 +19,9 @@ from deid_resources.silence import forbid_core_files, silence_at_exit
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
 INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
+
+PLAIN_CSV = ContextVar("PLAIN_CSV", default=False)
+"""Whether cells of CSV are written as they are; set by the option before a command's name."""
 
 P = ParamSpec("P")
 
@@ -55,8 +59,15 @@ def _deid(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
+    plain_csv: Annotated[
+        bool,
+        typer.Option(
+            "--plain-csv", help="Write cells of CSV as they are, also those that a spreadsheet would compute."
+        ),
+    ] = False,
 ) -> None:
     del version  # answered by its callback
+    PLAIN_CSV.set(plain_csv)
     forbid_core_files()
 
 

@@ -25,7 +25,7 @@ from deid_assets.cli.arguments import (
     ToOption,
 )
 from deid_assets.cli.line_up import Detection, Named
-from deid_assets.cli.outputs import check_out, finish, out_format
+from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.recording import Recorder, VaultAsked, recording
 from deid_assets.cli.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, read_options
@@ -136,7 +136,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 
     kept_in = None if vault is None else VaultAsked(vault, vault_key_file, vault_by_note)
     with recording(redaction, edits=edits, named=named, vault=kept_in) as recorder:
-        write_notes(out, redacted(recorder), format=written_as.name)
+        write_notes(out, redacted(recorder), format=written_as.name, options=write_options())
     if told := done.told():
         say(told)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
@@ -163,7 +163,7 @@ def corpus(
     written_as = out_format(out, to)
     check_out(out, inputs=[], is_folder=written_as.is_folder)
     made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))
-    count = write_notes(out, made, format=written_as.name)
+    count = write_notes(out, made, format=written_as.name, options=write_options())
     if as_json:
         print_json({"notes": count, "out": str(out)})
     else:

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deid_assets.cli.outputs import write_options
 from deid_assets.core.errors import InputError
+from deid_assets.formats.formulas import escaped
 
 
 def check_list(out: Path | None) -> None:
@@ -23,12 +25,13 @@ def check_list(out: Path | None) -> None:
 
 
 def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str]) -> None:
-    """Write rows; in CSV a list is joined by semicolons, and what a spreadsheet would compute is quoted."""
+    """Write rows; in CSV a list is joined by semicolons, and what a spreadsheet would compute is escaped."""
     if out.suffix.lower() == ".csv":
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+        finished = escaped if write_options().formulas == "escaped" else str
+        writer.writerows([finished(_cell(row.get(name))) for name in columns] for row in rows)
         text = buffer.getvalue()
     else:
         text = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
@@ -38,5 +41,4 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
 
 
 def _cell(value: Any) -> str:
-    text = ";".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return ";".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)

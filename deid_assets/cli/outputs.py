@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.app import PARTIAL, PLAIN_CSV, say
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError
-from deid_assets.formats import FORMATS, Format
+from deid_assets.formats import FORMATS, Format, WriteOptions
 
 
 def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool, option: str = "--out") -> None:
@@ -55,6 +55,11 @@ def out_format(out: Path, chosen: str | None) -> Format:
     if name not in FORMATS:
         raise InputError(f"unknown format {name!r}; choose one of {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+def write_options() -> WriteOptions:
+    """Return how the running command writes notes and lists."""
+    return WriteOptions(formulas="plain" if PLAIN_CSV.get() else "escaped")
 
 
 def finish(

@@ -22,7 +22,7 @@ from deid_assets.cli.arguments import (
     ReadOption,
     ToOption,
 )
-from deid_assets.cli.outputs import check_out, finish, out_format
+from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.redaction import Redaction, StoredSpans
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.config.secret import secret_of_environment
@@ -72,7 +72,7 @@ def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
     withheld = Withheld()
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
-        write_notes(out, filling.run(source, file, withheld), format=written_as.name)
+        write_notes(out, filling.run(source, file, withheld), format=written_as.name, options=write_options())
     if filling.left:
         kinds = ", ".join(f"{count:,} {label}" for label, count in sorted(filling.left.items()))
         say(f"left as tags, for which policy {redaction.policy.name!r} writes nothing else: {kinds}")
@@ -153,7 +153,7 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
         made = _twins(pairs, Key(secret), number, file, withheld, counted)
-        write_notes(out, made, format=written_as.name)
+        write_notes(out, made, format=written_as.name, options=write_options())
     return finish(counted, withheld, out, as_json=as_json)
 
 

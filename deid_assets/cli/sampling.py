@@ -10,7 +10,7 @@ import typer
 
 from deid_assets.cli.app import PARTIAL, app, guarded, say
 from deid_assets.cli.arguments import FormatOption, JsonOption, LangOption, NotesArg, ReadOption, ToOption
-from deid_assets.cli.outputs import check_out, out_format
+from deid_assets.cli.outputs import check_out, out_format, write_options
 from deid_assets.cli.streams import NoteSource, Withheld, read_options
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
@@ -55,7 +55,7 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     withheld = Withheld()
     ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
     drawn = draw(ids, Settings.load().key(), size=size)
-    write_notes(out, _chosen(source, drawn, are_drawn=True), format=written_as.name)
+    write_notes(out, _chosen(source, drawn, are_drawn=True), format=written_as.name, options=write_options())
     if rest is not None:
         write_notes(rest, _chosen(source, drawn, are_drawn=False), format=written_as.name)
     if as_json:

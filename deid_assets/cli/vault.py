@@ -12,7 +12,7 @@ import typer
 
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption
-from deid_assets.cli.outputs import check_out, finish, out_format
+from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.detector import Failed
@@ -76,7 +76,7 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
     os.umask(0o077)  # what is written now holds PHI
     withheld, counted = Withheld(), {"notes": 0}
     with _opener(vault, vault_key_file, log, asked) as opened:
-        write_notes(out, _originals(source, opened, withheld, counted), format=written_as.name)
+        write_notes(out, _originals(source, opened, withheld, counted), format=written_as.name, options=write_options())
     return finish(counted, withheld, out, as_json=as_json)
 
 

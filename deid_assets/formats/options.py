@@ -13,6 +13,7 @@ OffsetUnit = Literal["codepoint", "utf8", "utf16"]
 Discontinuous = Literal["refuse", "split"]
 BratLabels = Literal["phi", "native"]
 TagScheme = Literal["bio", "iob1", "iob2", "bioes", "bilou"]
+Formulas = Literal["plain", "escaped"]
 Attachments = Literal["fault", "read", "skip"]
 BlankPages = Literal["refuse", "keep"]
 
@@ -168,6 +169,8 @@ class ReadOptions:
         encoding: Of text, brat, CSV, JSON Lines and CoNLL; XML declares its own and Parquet is UTF-8.
         columns: Names of the fields.
         delimiter: Of CSV; one ASCII character.
+        formulas: Of CSV: ``escaped`` takes the apostrophe away that keeps a cell from being computed, ``plain`` reads
+            every cell as it is.
         conll: Columns and tags of CoNLL.
         annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
             fault in its annotations does not withhold it.
@@ -185,6 +188,7 @@ class ReadOptions:
     encoding: str = "utf-8"
     columns: Columns = Columns()
     delimiter: str = ","
+    formulas: Formulas = "plain"
     annotations: bool = True
     conll: Conll = Conll()
     documents: Documents = Documents()
@@ -204,6 +208,7 @@ class ReadOptions:
         if self.max_note_chars < 1:
             raise ConfigError(f"max_note_chars is {self.max_note_chars}; it must be at least 1")
         _check_delimiter(self.delimiter)
+        _check_formulas(self.formulas)
         _check_encoding(self.encoding)
 
 
@@ -214,6 +219,8 @@ class WriteOptions:
     Args:
         columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the ``meta`` field.
         delimiter: Of CSV; one ASCII character.
+        formulas: Of CSV: ``escaped`` puts an apostrophe before what a spreadsheet would compute, and moves the spans
+            of such a text by one; ``plain`` writes every cell as it is.
         brat_labels: ``phi`` writes the category, ``native`` the native label where a span has one.
         conll_scheme: How CoNLL tags spell an entity.
 
@@ -223,6 +230,7 @@ class WriteOptions:
 
     columns: Columns = Columns()
     delimiter: str = ","
+    formulas: Formulas = "escaped"
     brat_labels: BratLabels = "phi"
     conll_scheme: TagScheme = "bio"
 
@@ -231,6 +239,7 @@ class WriteOptions:
             raise ConfigError(f"brat_labels is {self.brat_labels!r}; choose phi or native")
         _check_scheme(self.conll_scheme)
         _check_delimiter(self.delimiter)
+        _check_formulas(self.formulas)
 
 
 def _check_encoding(encoding: str) -> None:
@@ -240,6 +249,11 @@ def _check_encoding(encoding: str) -> None:
         return  # known, and these bytes are not in it
     except (LookupError, ValueError):
         raise ConfigError(f"encoding {encoding!r} is not known to Python; try utf-8, latin-1 or cp1252") from None
+
+
+def _check_formulas(formulas: str) -> None:
+    if formulas not in get_args(Formulas):
+        raise ConfigError(f"formulas is {formulas!r}; choose {' or '.join(get_args(Formulas))}")
 
 
 def _check_delimiter(delimiter: str) -> None:

@@ -11,7 +11,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.formats.options import Archives, Columns, Conll, Documents, ReadOptions
 from deid_assets.formats.selection import IGNORED
 
-_SETTINGS = ("encoding", "delimiter", "offsets", "discontinuous", "max_note_chars", "ignore")
+_SETTINGS = ("encoding", "delimiter", "formulas", "offsets", "discontinuous", "max_note_chars", "ignore")
 _COLUMNS: Mapping[str, str] = {
     "column.id": "note_id",
     "column.text": "text",

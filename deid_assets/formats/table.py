@@ -9,6 +9,7 @@ from pathlib import Path
 from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
+from deid_assets.formats.formulas import escaped, moved, unescaped
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
@@ -39,11 +40,15 @@ def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOption
     if not whole:
         return source.fault("malformed", "the row has more or fewer cells than the header; quote its text", line=line)
     try:
+        before = len(row[columns.text])
+        if options.formulas == "escaped":
+            row = {name: unescaped(cell) for name, cell in row.items()}
         record: dict[str, object] = {name: row.get(name) or None for name in (*columns.known, *columns.into_meta)}
         record[columns.text] = row[columns.text]
         for name in (columns.spans, columns.meta):
             if name in options.fields:
                 record[name] = parse_json(row[name]) if row.get(name) else None
+        record[columns.spans] = moved(record[columns.spans], len(row[columns.text]) - before)
         return draft_of(record, options, file=source.name, line=line)
     except RecordError as error:
         return source.fault(error.kind, error.reason, line=line, note_id=row[columns.note_id])
@@ -106,10 +111,13 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         file.write(_row(names, options.delimiter))
         for annotated in notes:
             record = note_record(annotated.note, annotated.spans, options.columns)
+            if options.formulas == "escaped" and escaped(annotated.note.text) != annotated.note.text:
+                record[options.columns.spans] = moved(record.get(options.columns.spans), 1)
             for name in (options.columns.spans, options.columns.meta):
-                if name in record:
+                if record.get(name) is not None:
                     record[name] = to_json(record[name])
-            file.write(_row([str(record.get(name) or "") for name in names], options.delimiter))
+            cells = [str(record.get(name) or "") for name in names]
+            file.write(_row(map(escaped, cells) if options.formulas == "escaped" else cells, options.delimiter))
 
 
 def _row(cells: Iterable[str], delimiter: str) -> bytes:

@@ -85,7 +85,7 @@ def through(notes, name, **write):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, TARGETS[name])
         assert write_notes(path, notes, format=name, options=WriteOptions(**write)) == len(notes)
-        return list(read_notes(path, format=name, options=ReadOptions(**write)))
+        return list(read_notes(path, format=name, options=ReadOptions(formulas="escaped", **write)))
 
 
 def fields(annotated):

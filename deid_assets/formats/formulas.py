@@ -1,0 +1,29 @@
+"""Cells of CSV that a spreadsheet would compute: kept from it by an apostrophe, as OWASP advises, and told back."""
+
+from __future__ import annotations
+
+import re
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def escaped(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula; one that was escaped before gets one apostrophe more."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unescaped(cell: str) -> str:
+    """Return the cell that ``escaped`` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def moved(spans: object, by: int) -> object:
+    """Return the records of spans in a text that became longer or shorter at its start; what is no span stays."""
+    if not isinstance(spans, list):
+        return spans
+    return [
+        {name: value + by if name in ("start", "end") and type(value) is int else value for name, value in span.items()}
+        if isinstance(span, dict)
+        else span
+        for span in spans
+    ]
