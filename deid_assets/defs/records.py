@@ -32,7 +32,7 @@ def record_spans(
     plugin = corpus.plugins[detector]
     with corpus.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
-        records.save_spans(session, batch, version, span_sets)
+        records.save_spans(session, batch, version, span_sets, key=corpus.key)
         timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
 

@@ -105,7 +105,10 @@ def _checked_url(url: str) -> URL:
 
 def _prepare_sqlite(engine: Engine, url: URL) -> None:
     if url.database and url.database != ":memory:":
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        path = Path(url.database)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # SQLite gives the files beside it the same mode
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: Any) -> None:

@@ -38,6 +38,7 @@ from deid_assets.store.tables import (
 __all__ = [
     "erase_batch",
     "keyed_digest",
+    "keyed_id",
     "load_decisions",
     "load_evaluation",
     "load_notes",
@@ -62,15 +63,20 @@ def save_batch(session: Session, batch: str, *, corpus: str) -> None:
 
 
 def save_notes(session: Session, batch: str, notes: Iterable[Note], *, key: Key) -> None:
-    """Replace the notes of a batch; their texts are not stored, and their digests only keyed.
+    """Replace the notes of a batch; their texts are not stored, and their ids and digests only keyed.
 
     Raises:
         InputError: The batch is not known, or a note id occurs twice.
     """
     session.execute(delete(NoteRow).where(col(NoteRow.batch) == batch))
     columns = ("batch", "note_id", "digest", "language", "n_chars")
-    rows = ((batch, note.note_id, keyed_digest(note, key), note.lang, len(note.text)) for note in notes)
+    rows = ((batch, keyed_id(note.note_id, key), keyed_digest(note, key), note.lang, len(note.text)) for note in notes)
     _insert_many(session, NoteRow, columns, rows)
+
+
+def keyed_id(note_id: str, key: Key) -> str:
+    """Return what the catalogue has for a note's id, which may be the name of a file, and so of a patient."""
+    return key.derive("catalogue note", note_id).hex()[:32]
 
 
 def keyed_digest(note: Note, key: Key) -> str:
@@ -99,8 +105,10 @@ def save_detector_version(session: Session, name: str, version: str, *, digest: 
     return session.exec(known).one()  # type: ignore[return-value]  # only a row not yet stored has no id
 
 
-def save_spans(session: Session, batch: str, detector_version_id: int, span_sets: Iterable[SpanSet]) -> None:
-    """Replace what a detector version found in a batch.
+def save_spans(
+    session: Session, batch: str, detector_version_id: int, span_sets: Iterable[SpanSet], *, key: Key
+) -> None:
+    """Replace what a detector version found in a batch; ids of notes are keyed.
 
     Raises:
         InputError: The batch or the detector version is not known, or a note has two span sets.
@@ -109,8 +117,8 @@ def save_spans(session: Session, batch: str, detector_version_id: int, span_sets
     session.execute(delete(SpanRow).where(*mine))
     columns = ("batch", "detector_version_id", "note_id", "position", "start", "end", "label", "score")
     rows = (
-        (batch, detector_version_id, spans.note_id, position, span.start, span.end, span.label.value, span.score)
-        for spans in span_sets
+        (batch, detector_version_id, note_id, position, span.start, span.end, span.label.value, span.score)
+        for note_id, spans in ((keyed_id(spans.note_id, key), spans) for spans in span_sets)
         for position, span in enumerate(spans)
     )
     _insert_many(session, SpanRow, columns, rows)

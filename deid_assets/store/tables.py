@@ -88,7 +88,7 @@ class BatchRow(Row, table=True):
 
 
 class NoteRow(Row, table=True):
-    """A note without its text; ``digest`` is keyed."""
+    """A note without its text; ``note_id``, here and in other rows, and ``digest`` are keyed."""
 
     __tablename__ = f"{PREFIX}notes"
 

@@ -104,6 +104,20 @@ def test_sqlite_waits_for_other_writers_and_enforces_keys(tmp_path: Path) -> Non
     assert pragmas == {"journal_mode": "wal", "busy_timeout": 30_000, "foreign_keys": 1}
 
 
+def test_its_owner_alone_may_open_the_file_and_what_lies_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deid.sqlite"
+    path.touch(mode=0o644)  # as earlier versions left it
+    database = Database(f"sqlite:///{path}")
+    database.upgrade()
+    with database.session() as session:
+        save_batch(session, "b-1", corpus="c")
+        session.commit()
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    database.close()
+
+    assert modes == dict.fromkeys(["deid.sqlite", "deid.sqlite-shm", "deid.sqlite-wal"], 0o600)
+
+
 def test_what_is_not_committed_is_undone(database: Database) -> None:
     with database.session() as session:
         save_batch(session, "b-1", corpus="c")

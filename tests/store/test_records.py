@@ -19,6 +19,7 @@ from deid_assets.store.database import Database
 from deid_assets.store.records import (
     erase_batch,
     keyed_digest,
+    keyed_id,
     load_decisions,
     load_evaluation,
     load_notes,
@@ -64,7 +65,8 @@ def test_notes_come_back_without_their_text(session: Session) -> None:
     rows = load_notes(session, "b-1")
 
     assert [(row.note_id, row.digest, row.language, row.n_chars) for row in rows] == [
-        (note.note_id, keyed_digest(note, KEY), note.lang, len(note.text)) for note in NOTES
+        (keyed_id(note.note_id, KEY), keyed_digest(note, KEY), note.lang, len(note.text))
+        for note in sorted(NOTES, key=lambda note: keyed_id(note.note_id, KEY))
     ]
     assert "XCANARYX" not in str(rows)
     assert load_notes(session, "b-2") == []
@@ -74,10 +76,10 @@ def test_spans_are_replaced_per_batch_and_detector_version(session: Session) -> 
     first = save_detector_version(session, "rules", "1")
     second = save_detector_version(session, "rules", "2", digest="f" * 64)
     for batch, version in [("b-1", first), ("b-1", second), ("b-2", first)]:
-        save_spans(session, batch, version, SPANS)
+        save_spans(session, batch, version, SPANS, key=KEY)
 
-    save_spans(session, "b-1", first, [SpanSet.of(NOTES[0], [Span(4, 5, Phi.AGE)])])
-    save_spans(session, "b-2", first, [])
+    save_spans(session, "b-1", first, [SpanSet.of(NOTES[0], [Span(4, 5, Phi.AGE)])], key=KEY)
+    save_spans(session, "b-2", first, [], key=KEY)
 
     assert [(row.position, row.start, row.end, row.label) for row in load_spans(session, "b-1", first)] == [
         (0, 4, 5, "AGE")
@@ -86,10 +88,21 @@ def test_spans_are_replaced_per_batch_and_detector_version(session: Session) -> 
         (row.note_id, row.position, row.start, row.end, row.label, row.score)
         for row in load_spans(session, "b-1", second)
     ] == [
-        ("a", 0, 0, 3, "DATE", 1.0),
-        ("a", 1, 0, 8, "NAME", 0.1 + 0.2),
+        (keyed_id("a", KEY), 0, 0, 3, "DATE", 1.0),
+        (keyed_id("a", KEY), 1, 0, 8, "NAME", 0.1 + 0.2),
     ]
     assert load_spans(session, "b-2", first) == []
+
+
+def test_an_id_that_names_a_patient_is_kept_keyed(session: Session, database: Database) -> None:
+    note = Note("clinic/XCANARYX_Zoe", "Seen.")
+    version = save_detector_version(session, "rules", "1")
+    save_notes(session, "b-1", [note], key=KEY)
+    save_spans(session, "b-1", version, [SpanSet.of(note, [Span(0, 4, Phi.NAME)])], key=KEY)
+
+    assert load_notes(session, "b-1")[0].note_id == load_spans(session, "b-1", version)[0].note_id
+    assert "CANARY" not in str([load_notes(session, "b-1"), load_spans(session, "b-1", version)])
+    assert keyed_id("a", KEY) != keyed_id("a", Key(bytes(16)))
 
 
 def test_a_detector_version_has_one_id(session: Session) -> None:
@@ -106,7 +119,7 @@ def test_spans_of_an_unknown_batch_or_detector_are_refused(database: Database) -
         session.commit()
     for batch, version_id in [("b-9", version), ("b-1", version + 1)]:
         with database.session() as session, pytest.raises(InputError, match=r"deid_spans: .* save_batch"):
-            save_spans(session, batch, version_id, SPANS)
+            save_spans(session, batch, version_id, SPANS, key=KEY)
 
 
 def test_a_refused_row_is_not_shown_and_what_was_there_stays(database: Database) -> None:
@@ -223,7 +236,7 @@ def test_erasing_a_batch_deletes_its_notes_spans_and_decisions_and_no_others(ses
     version = save_detector_version(session, "rules", "1")
     for batch in ("b-1", "b-2"):
         save_notes(session, batch, NOTES, key=KEY)
-        save_spans(session, batch, version, SPANS)
+        save_spans(session, batch, version, SPANS, key=KEY)
         save_decision(
             session,
             DecisionRow(batch=batch, note_id="a", start=0, end=8, digest="f" * 64, action="accept", reviewer="r1"),
@@ -248,8 +261,8 @@ def test_many_spans_are_saved_with_little_work_for_each(database: Database, call
     with database.session() as session:
         save_batch(session, "b-1", corpus="c")
         version = save_detector_version(session, "rules", "1")
-        save_spans(session, "b-1", version, sets[:1])  # what is loaded once
-        calls = calls_of(lambda: save_spans(session, "b-1", version, sets))
+        save_spans(session, "b-1", version, sets[:1], key=KEY)  # what is loaded once
+        calls = calls_of(lambda: save_spans(session, "b-1", version, sets, key=KEY))
         session.commit()
 
         assert count(session, SpanRow) == 10_000
