@@ -14,6 +14,7 @@ import dagster as dg
 import pyarrow as pa
 
 from deid_assets.core import errors
+from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
 from deid_assets.defs.display import show_lines
@@ -25,6 +26,7 @@ from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
 from deid_resources.corpus import Corpus
+from deid_resources.processes import Stopped
 from deid_resources.vault import VaultDoor
 
 LANDING = "landing"
@@ -209,7 +211,9 @@ def _complete(draft: Draft, receipt: Receipt, corpus: Corpus, *, run_id: str, st
         left = "the release was begun, and the next run completes it or takes it back"
         if draft.release:
             draft.release(receipt)
-    except Exception as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+    except BaseException as error:  # only the class of a foreign error is safe to show
+        if isinstance(error, Stopped) or is_interrupt(error):
+            raise
         told = str(error) if isinstance(error, errors.DeidError) else errors.class_name(error)
         raise errors.UnfinishedError(f"{told}; {left}; run it again") from None
 

@@ -5,11 +5,13 @@ from contextlib import contextmanager, suppress
 
 import dagster as dg
 
-from deid_assets.core.errors import DeidError
+from deid_assets.core.detector import is_interrupt
+from deid_assets.core.errors import DeidError, class_name
 from deid_assets.intake.stops import find_stop, record_stop
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ReceiptDraft
 from deid_resources.corpus import Corpus
+from deid_resources.processes import Stopped
 
 
 def why_stopped(failed: Iterable[Verdict]) -> list[str]:
@@ -32,17 +34,15 @@ def keeping_errors(corpus: Corpus, asset: str, batch: str, *, draft: ReceiptDraf
     """Keep what raises inside, by class alone unless the error is ours, and let it on."""
     try:
         yield
-    except Exception as error:
-        with suppress(DeidError, OSError):
-            record_stop(corpus.files, asset, batch, [_told(error)], draft=draft, is_error=True)
+    except BaseException as error:  # a plugin or library may raise anything
+        if not isinstance(error, Stopped) and not is_interrupt(error):
+            with suppress(DeidError, OSError):
+                record_stop(corpus.files, asset, batch, [_told(error)], draft=draft, is_error=True)
         raise
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, DeidError):
-        return f"{type(error).__name__}: {error}"
-    # The name of a class that somebody else made may hold anything.
-    return f"{type(error).__name__}" if type(error).__module__ == "builtins" else "an error of a library or plugin"
+def _told(error: BaseException) -> str:
+    return f"{class_name(error)}: {error}" if isinstance(error, DeidError) else class_name(error)
 
 
 def without_known_stops(

@@ -1,5 +1,6 @@
 """What an audited asset stores and shows, tried with bodies of a few lines."""
 
+import asyncio
 from dataclasses import replace
 
 import dagster as dg
@@ -8,6 +9,7 @@ import pytest
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.intake.stops import find_stop
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ReceiptDraft
 
@@ -130,6 +132,10 @@ def chained(text):
         raise RuntimeError(text) from error
 
 
+class Panic(BaseException):
+    """As that of a library written in Rust."""
+
+
 def raising(error):
     def body(text):
         raise error(text)
@@ -143,12 +149,19 @@ def raising(error):
         (raising(LookupError), "LookupError; nothing was stored"),
         (raising(MemoryError), "MemoryError; nothing was stored"),
         (chained, "RuntimeError; nothing was stored"),
+        (raising(Panic), "BaseException; nothing was stored"),  # pytest's loader gives no source that spells it out
+        (raising(GeneratorExit), "GeneratorExit; nothing was stored"),
+        (raising(asyncio.CancelledError), "CancelledError; nothing was stored"),
+        (raising(type("Zedmarlow", (Panic,), {})), "BaseException; nothing was stored"),
     ],
 )
-def test_of_a_foreign_error_only_the_class_is_shown(installation, run, body, shown):
+def test_of_a_foreign_error_only_the_class_is_shown_and_kept(installation, run, body, shown):
+    """As a reader of a format, a trainer or a replacer may raise it."""
     result = run(lambda _batch, _corpus: body("Zedmarlow"))
 
     assert f"quarantine, batch {BATCH}: {shown}" in installation.failures(result)["quarantine"]
+    stop = find_stop(installation.corpus().files, "quarantine", BATCH)
+    assert (stop.is_error, stop.reasons) == (True, (shown.partition(";")[0],))
     records = installation.instance.get_records_for_run(result.run_id).records
     assert not [record for record in records if "Zedmarlow" in record.event_log_entry.to_json()]
 
@@ -161,11 +174,16 @@ def test_our_own_errors_are_shown_as_they_are_for_they_hold_no_text(installation
     assert shown == f"quarantine, batch {BATCH}: {error.__name__}: note 'n-1': mend it"
 
 
-def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(installation, run):
-    result = run(drafted(verdicts(gate=True, hint=True), publish=lambda _: chained("disk full")))
+@pytest.mark.parametrize("body", [chained, raising(Panic)], ids=["error", "panic"])
+def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(installation, run, body):
+    result = run(drafted(verdicts(gate=True, hint=True), publish=lambda _: body("Zedmarlow")))
 
     assert not result.success
     assert result.get_asset_materialization_events() == []
+    told = installation.failures(result)["quarantine"]
+    assert "UnfinishedError: " in told
+    assert "the tables are stored and not all was recorded; run it again" in told
+    assert "Zedmarlow" not in told
 
 
 def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installation):

@@ -230,6 +230,20 @@ def test_a_plugin_that_does_not_load_is_named(tmp_path):
     assert "locale pack 'da' does not load: AttributeError" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "raised", ["ValueError", "GeneratorExit", "asyncio.CancelledError", "type(TEXT, (BaseException,), {})"]
+)
+def test_of_what_a_plugin_raises_the_class_alone_is_said(tmp_path, raised):
+    install(tmp_path)
+    code = f"import asyncio\nTEXT = 'XCANARYX'\ndef locale():\n    raise {raised}(TEXT)\n"
+    (tmp_path / "deid_danish.py").write_text(code)
+
+    done = run(tmp_path, "from deid_assets.policies.locales import locale_of\nlocale_of('da')")
+
+    assert "PluginError: locale pack 'da' does not load: " in done.stderr
+    assert "CANARY" not in done.stderr
+
+
 def test_finding_languages_reads_no_list():
     done = run("", "from deid_assets.policies.locales import languages\nlanguages()\nprint('faker' in sys.modules)")
 

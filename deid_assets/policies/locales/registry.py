@@ -7,7 +7,8 @@ from functools import cache
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
 
-from deid_assets.core.errors import PluginError, PolicyError
+from deid_assets.core.detector import is_interrupt
+from deid_assets.core.errors import DeidError, PluginError, PolicyError, class_name
 from deid_assets.policies.locales.pack import Locale
 from deid_assets.policies.locales.reading import read_locale
 
@@ -71,8 +72,12 @@ def _plugins() -> dict[str, list[EntryPoint]]:
 def _loaded(entry_point: EntryPoint) -> Locale:
     try:
         locale = entry_point.load()()
-    except Exception as error:
-        raise PluginError(f"locale pack {entry_point.name!r} does not load: {type(error).__name__}: {error}") from error
+    except DeidError:
+        raise
+    except BaseException as error:  # a plugin may raise anything, with text in it
+        if is_interrupt(error):
+            raise
+        raise PluginError(f"locale pack {entry_point.name!r} does not load: {class_name(error)}") from None
     if not isinstance(locale, Locale) or locale.lang != entry_point.name:
         raise PluginError(f"locale pack {entry_point.name!r}: {entry_point.value} returns no Locale of that language")
     return locale
