@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
@@ -68,9 +69,13 @@ def digest_of_path(path: Path) -> str:
     """Return the SHA-256 of a file, or of all files of a folder with their names.
 
     Raises:
-        OSError: Something cannot be read.
+        OSError: Something cannot be read; a pipe or device would wait for ever, or never be the same.
     """
-    return digest_of_files(files_below(path)) if path.is_dir() else digest_of_file(path)
+    if path.is_dir():
+        return digest_of_files(files_below(path))
+    if not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file or folder", str(path))
+    return digest_of_file(path)
 
 
 def paths_in(options: object) -> list[Path]:

@@ -83,7 +83,11 @@ class Snapshot:
     @cached_property
     def key(self) -> Key:
         """Secret that surrogates are derived from."""
-        return self.settings.key()
+        return Key(self._secret)
+
+    @cached_property
+    def _secret(self) -> bytes:
+        return self.settings.secret()
 
     @cached_property
     def receipt_key(self) -> bytes:
@@ -122,14 +126,16 @@ class Snapshot:
             )
 
     def check_unchanged(self, detectors: Iterable[str] = ()) -> None:
-        """Check that the code on disk, and what detectors' options name, is still what was promised.
+        """Check that the secret, the code on disk, and what detectors' options name, is still what was promised.
 
         Args:
             detectors: Those whose options count.
 
         Raises:
-            ProvenanceError: A file changed; modules and models that were loaded later may hold the change.
+            ProvenanceError: One changed; workers, modules and models that were loaded later may hold the change.
         """
+        if self.settings.secret() != self._secret:
+            raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
             raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
         present = available()
