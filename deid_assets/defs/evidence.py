@@ -139,7 +139,7 @@ def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence
         limits=LIMITS,
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
-        consequence=consequence(measured, approval=corpus.settings.release.approval),
+        consequence=consequence(measured),
     )
 
 

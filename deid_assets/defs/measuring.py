@@ -35,12 +35,10 @@ def measure(batch: str, corpus: Corpus) -> Measurement:
     )
 
 
-def consequence(found: Measurement, *, approval: bool) -> str:
-    """Return what follows for the release of a batch, a sentence; empty where it simply leaves."""
+def consequence(found: Measurement) -> str:
+    """Return what follows for the release where a batch does not show what is asked, a sentence."""
     if found.wanted.gold and found.shortfall:
         return "The batch is not released, because release.require is gold."
-    if approval:
-        return "It leaves only once somebody has read this page and approved it."
     return "" if found.measured else "It may leave all the same, because release.require is none."
 
 
@@ -51,9 +49,8 @@ def advice(corpus: Corpus, batches: Sequence[str]) -> str:
     if not short:
         return ""
     first, reason = next(iter(short.items()))
-    kept = "not released" if wanted(corpus.settings).gold else "released all the same"
+    is_kept = wanted(corpus.settings).gold
+    kept = "not released" if is_kept else "released all the same"
+    way_out = ', or set release.require = "none" to release without knowing' if is_kept else ""
     more = f" and {len(short) - 1:,} more" if len(short) > 1 else ""
-    return (
-        f"not measured, {kept}: batch {first}{more}. {reason} Draw notes to annotate with `deid sample`, "
-        'or set release.require = "none" to release without knowing'
-    )
+    return f"not measured, {kept}: batch {first}{more}. {reason} Draw notes to annotate with `deid sample`{way_out}"

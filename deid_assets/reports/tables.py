@@ -66,9 +66,7 @@ def labels_md(counts: Mapping[str, int]) -> str:
 
 
 def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """Return a Markdown table; the first ``left`` columns are aligned to the left. Without rows it is a word, no headings."""
-    if not rows:
-        return "None."
+    """Return a Markdown table; the first ``left`` columns are aligned to the left, the others to the right."""
     rule = [":--" if at < left else "--:" for at in range(len(header))]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 

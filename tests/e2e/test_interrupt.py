@@ -21,8 +21,9 @@ from deid_assets import Phi, SpanSet
 class Detector:
     name, version, labels = "@NAME@", "1", frozenset({Phi.NAME})
 
-    def __init__(self, *, pipe):
-        self._pipe = pipe
+    def __init__(self, *, order):
+        with open(order) as file:
+            self._pipe = file.read()
 
     def detect(self, notes):
         if os.path.exists(self._pipe):
@@ -37,9 +38,10 @@ class Detector:
 def command(installation, write_detector, detector_site, tmp_path):
     """Start ``python -m deid_assets.quickstart`` in a process group of its own."""
     write_detector(tmp_path / "site", "waiting", body=WAITING)
-    pipe = tmp_path / "pipe"
+    pipe, order = tmp_path / "pipe", tmp_path / "order"
     os.mkfifo(pipe)
-    installation.configure(installation.default_settings + f'[detectors.waiting]\npipe = "{pipe}"\n')
+    order.write_text(str(pipe))
+    installation.configure(installation.default_settings + f'[detectors.waiting]\norder = "{order}"\n')
     started = []
 
     def start():

@@ -39,6 +39,12 @@ query ($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on Partit
 """
 
 
+LAUNCH = """
+mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
+    __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }
+"""
+
+
 class Server:
     """``dagster dev`` on a free loopback port, in a session of its own.
 
@@ -200,6 +206,7 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
         assert newest(installation.instance, before) == before
         assert installation.corpus().files.batches("spans/badge") == sorted(batches)
         forged_checks_release_nothing(server, installation, batches[0])
+        changed_settings_wait_for_a_reload(server, installation, batches[0])
     finally:
         left = server.stop()
     assert left == []
@@ -214,3 +221,35 @@ def forged_checks_release_nothing(server, installation, batch):
 
     assert "ProvenanceError" in failures["released_corpus"]
     assert not (installation.home / "released").exists()
+
+
+def changed_settings_wait_for_a_reload(server, installation, batch):
+    """Launch a run from the server after the settings changed, and once more after a reload."""
+    installation.configure(installation.default_settings.replace("min_gold_characters = 1", "min_gold_characters = 2"))
+    status, told = launched(server, installation, batch)
+    assert status is dg.DagsterRunStatus.FAILURE
+    assert (
+        "settings, policies, plugins or code changed since the code location was loaded; nothing was stored; "
+        "reload the code location and launch the run again" in told
+    )
+
+    server.ask(RELOAD, location=LOCATION)
+    assert launched(server, installation, batch)[0] is dg.DagsterRunStatus.SUCCESS
+
+
+def launched(server, installation, batch):
+    """Launch the job of one detector as the web page does, and return how its run ended, and with which words."""
+    selector = {"repositoryLocationName": LOCATION, "repositoryName": "__repository__", "jobName": "detector__badge"}
+    tags = [{"key": "dagster/partition", "value": batch}]
+    params = {"selector": selector, "runConfigData": {}, "executionMetadata": {"tags": tags}}
+    answer = server.ask(LAUNCH, params=params)["launchRun"]
+    assert answer["__typename"] == "LaunchRunSuccess", answer
+    run_id = answer["run"]["runId"]
+    assert wait_for(lambda: installation.instance.get_run_by_id(run_id).is_finished, BACKFILL_S)
+    failures = [
+        record.event_log_entry.dagster_event.step_failure_data.user_failure_data.description
+        for record in installation.instance.get_records_for_run(
+            run_id, of_type=dg.DagsterEventType.STEP_FAILURE
+        ).records
+    ]
+    return installation.instance.get_run_by_id(run_id).status, " ".join(failures)

@@ -74,7 +74,3 @@ def test_names_break_neither_the_table_nor_the_page(weak, probe):
         assert "<" not in table
         cells = {row.replace("\\|", "").count("|") for row in table.splitlines()}
         assert len(cells) == 1
-
-
-def test_a_table_without_rows_is_no_table_of_headings():
-    assert leaderboard_md({}) == "None."
