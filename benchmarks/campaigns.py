@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="the full counts, not a share")
+    parser.add_argument("--tries", type=int, metavar="N", help="as --all, with at most so many tries of each")
     parser.add_argument("--only", default="", metavar="WORDS", help="campaigns by name, as pytest -k has it")
     options = parser.parse_args()
     print(conditions())
@@ -32,8 +33,8 @@ def main() -> int:
         report = Path(folder, "report")
         report.touch()
         environment = {**os.environ, "DEID_CAMPAIGNS_REPORT": str(report)}
-        if options.all:
-            environment["DEID_CAMPAIGNS"] = "all"
+        if options.all or options.tries:
+            environment["DEID_CAMPAIGNS"] = str(options.tries or "all")
         chosen = f"campaign and ({options.only})" if options.only else "campaign"
         started = time.monotonic()
         done = subprocess.run(

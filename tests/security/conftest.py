@@ -17,16 +17,18 @@ class Campaign:
 
     Args:
         name: Shown beside the counts.
-        is_whole: Whether all of it is tried, not a small share.
+        is_whole: Whether more than the small share is tried.
+        at_most: Tries that are made then; all where not given.
     """
 
     name: str
     is_whole: bool
+    at_most: int | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
     def size(self, share: int, whole: int) -> int:
         """Return how many tries are to be made."""
-        return whole if self.is_whole else share
+        return share if not self.is_whole else whole if self.at_most is None else min(self.at_most, whole)
 
     def count(self, outcome: str) -> None:
         """Count a try by what came of it."""
@@ -36,7 +38,8 @@ class Campaign:
 @pytest.fixture
 def campaign(request, capsys):
     """A campaign by the test's name; ``benchmarks/campaigns.py`` asks for the whole of it and collects the counts."""
-    run = Campaign(request.node.name, os.environ.get("DEID_CAMPAIGNS") == "all")
+    asked = os.environ.get("DEID_CAMPAIGNS", "")
+    run = Campaign(request.node.name, bool(asked), int(asked) if asked.isdecimal() else None)
     yield run
     counts = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(run.counts.items()))
     line = f"{run.name}: {run.counts.total():,} tried; {counts}"
