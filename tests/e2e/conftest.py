@@ -2,7 +2,9 @@
 
 import base64
 import json
+import quopri
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -115,10 +117,12 @@ def leaky_source():
 
 
 def spellings(secret: str) -> set[bytes]:
-    """How a secret may be written: UTF-8, UTF-16, JSON with escapes, and Base64 in its three alignments."""
+    """How a secret may be written: UTF-8, UTF-16, UTF-32, JSON, hexadecimal, quoted-printable, Base64 in its alignments."""
     plain = secret.encode()
+    wide = [secret.encode(f"utf-{bits}-{order}") for bits in (16, 32) for order in ("le", "be")]
+    told = [plain.hex().encode(), plain.hex().upper().encode(), quopri.encodestring(plain), quote(secret).encode()]
     shifted = [base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4] for shift in range(3)]
-    return {plain, secret.encode("utf-16-le"), json.dumps(secret)[1:-1].encode(), secret.lower().encode(), *shifted}
+    return {plain, json.dumps(secret)[1:-1].encode(), secret.lower().encode(), *wide, *told, *shifted}
 
 
 def contents(path: Path) -> bytes:

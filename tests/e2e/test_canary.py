@@ -130,7 +130,12 @@ def test_the_search_knows_other_spellings(tmp_path, search):
     for number, spelling in enumerate(('{"t": "Kanarienv\\u00f6gel"}', "xx" + "S2FuYXJpZW52w7ZnZWw=", NAME.lower())):
         (tmp_path / f"{number}.txt").write_text(spelling)
 
-    assert len(search([NAME], [tmp_path])) == 3
+    for encoding in ("utf-16-be", "utf-32-le", "utf-32-be"):
+        (tmp_path / encoding).write_bytes(NAME.encode(encoding))
+    (tmp_path / "hex").write_text(NAME.encode().hex())
+    (tmp_path / "quoted").write_text("Kanarienv=C3=B6gel")
+
+    assert len(search([NAME], [tmp_path])) == 8
 
 
 def test_a_whole_run_with_talking_detectors_and_broken_lines_leaks_nothing(nest, run_and_search):
