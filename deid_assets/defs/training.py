@@ -192,7 +192,12 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
                 "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
             ),
         ],
-        counts={"card": card_digest(work), "dev_f1": f1, "seconds": card.seconds, "bytes": card.size_bytes},
+        counts={
+            "card": card_digest(work, key=corpus.key),
+            "dev_f1": f1,
+            "seconds": card.seconds,
+            "bytes": card.size_bytes,
+        },
         metadata={**show_card(card), **show_analysis(analysis), "html": dg.MetadataValue.path(str(page))},
         publish=lambda _: _write(page, analysis_html(analysis)),
     )
@@ -300,7 +305,7 @@ def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
                 f"At {recipe.onnx}.",
             ),
         ],
-        counts={"card": card_digest(work), "bytes": card.size_bytes},
+        counts={"card": card_digest(work, key=corpus.key), "bytes": card.size_bytes},
         metadata={"precisions": dg.MetadataValue.md(_parities_md(parities))},
     )
 

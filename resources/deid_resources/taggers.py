@@ -137,7 +137,7 @@ class TaggerModels:
         folder = self._settings.home / "models" / asset / receipt.digest[:16]
         if folder in self._whole:
             return folder
-        if not _is_whole(folder, str(receipt.counts["card"])):
+        if not _is_whole(folder, str(receipt.counts["card"]), key=self._settings.key()):
             shutil.rmtree(folder, ignore_errors=True)
             unpack(self._files.read(asset, ALL, "files"), folder)
             _sweep(folder)
@@ -179,15 +179,18 @@ def unpack(table: pa.Table, folder: Path) -> None:
         shutil.rmtree(part)
 
 
-def card_digest(folder: Path) -> str:
-    """Return the SHA-256 of a model's card, which names the digests of its other files."""
-    return hashlib.sha256((folder / CARD).read_bytes()).hexdigest()
+def card_digest(folder: Path, *, key: Key) -> str:
+    """Return a keyed digest of a model's card, which names the digests of its other files and of the notes.
+
+    It is shown where no digest of notes may be confirmed.
+    """
+    return key.derive("tagger card", hashlib.sha256((folder / CARD).read_bytes()).hexdigest()).hex()
 
 
-def _is_whole(folder: Path, wanted: str) -> bool:
+def _is_whole(folder: Path, wanted: str, *, key: Key) -> bool:
     try:
         read_card(folder, verify=True)
-        return card_digest(folder) == wanted
+        return card_digest(folder, key=key) == wanted
     except (InputError, OSError):
         return False
 
