@@ -12,9 +12,6 @@ from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.tables import print_json
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.store.approvals import PAGE, REPORT, digest_of_page
-from deid_assets.store.approvals import approve as sign_approval
-from deid_assets.store.files import CorpusFiles
 
 
 @app.command()
@@ -29,6 +26,11 @@ def approve(
 
     The approval holds for this very page: it is void as soon as the batch is made again with another result.
     """
+    # Imported late: the store loads pyarrow, which other commands do without.
+    from deid_assets.store.approvals import PAGE, REPORT, digest_of_page  # noqa: PLC0415
+    from deid_assets.store.approvals import approve as sign_approval  # noqa: PLC0415
+    from deid_assets.store.files import CorpusFiles  # noqa: PLC0415
+
     settings = Settings.load()
     files = CorpusFiles(settings.store, key=settings.receipt_key())
     digest = digest_of_page(page)

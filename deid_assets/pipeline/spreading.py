@@ -41,7 +41,7 @@ def is_found(span: Span) -> bool:
 def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSpans:
     covered = [(span.start, span.end) for span in found]
     more = [
-        _whole_words(note.text, occurrence)
+        _whole_words(note.text, occurrence, covered)
         for occurrence in values.occurrences(note.text, covered)
         if occurrence.how is How.WHOLE or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
     ]
@@ -53,12 +53,14 @@ def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
     return word[0].isupper() and occurrence.origin.score >= MIN_PART_SCORE and not is_ordinary(word, note.lang)
 
 
-def _whole_words(text: str, occurrence: Occurrence) -> Span:
-    """Return the span of an occurrence, out to where its words end: a number may stand inside a longer code."""
+def _whole_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int, int]]) -> Span:
+    """Return the span of an occurrence, out to where its words end or are covered: a number may be part of a code."""
     start, end, origin = occurrence.start, occurrence.end, occurrence.origin
-    while start and text[start - 1].isalnum():
+    first = max((stop for _, stop in covered if stop <= start), default=0)
+    last = min((begin for begin, _ in covered if begin >= end), default=len(text))
+    while start > first and text[start - 1].isalnum():
         start -= 1
-    while end < len(text) and text[end].isalnum():
+    while end < last and text[end].isalnum():
         end += 1
     return Span(start, end, origin.label, origin.score, SPREAD, origin.source)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DIGEST = "digest"
 """Column that is sealed."""
@@ -60,6 +63,8 @@ def _digests(table: pa.Table) -> Sequence[str]:
 
 
 def _with_digests(table: pa.Table, digests: Sequence[str]) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - the command line seals edit maps without it
+
     if DIGEST not in table.column_names:
         return table
     at = table.column_names.index(DIGEST)

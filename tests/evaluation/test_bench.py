@@ -106,7 +106,7 @@ def test_start_up_is_measured_apart_from_detection(runner):
     [
         ({}, "DIE", None, "its process ended early"),
         ({}, "HANG", 3.0, "stopped after 3 s"),
-        ({"colour": "red"}, "Lee", None, "unexpected keyword argument 'colour'"),
+        ({"colour": "red"}, "Lee", None, "takes no option 'colour'"),
     ],
 )
 def test_a_detector_without_a_result_says_why(runner, options, text, limit_s, fault):

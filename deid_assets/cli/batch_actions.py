@@ -1,0 +1,220 @@
+"""What the commands on batches do. Loads the store, so it is imported when one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from deid_assets.cli.app import say
+from deid_assets.cli.tables import print_json, print_table
+from deid_assets.config import Settings
+from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
+from deid_assets.formats import Fault
+from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
+from deid_assets.intake.reader import landing_folder, read_batch, sources_of
+from deid_assets.intake.reading import how_to_read
+from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total, withdraw
+from deid_assets.store.files import CorpusFiles
+
+_SHOWN_FAULTS = 50
+
+
+def list_batches(*, as_json: bool) -> int:
+    """Print every batch with what became of it."""
+    settings, files = _installation()
+    found = look_at_all(settings, files)
+    if as_json:
+        print_json([_row(settings, files, batch) for batch in found])
+        return 0
+    headings = ("batch", "state", "arrived", "files", "size", "notes", "languages", "sender", "reason")
+    print_table(headings, [_cells(batch) for batch in found])
+    say(notes_line(total(found)))
+    return 0
+
+
+def show(batch: str, *, as_json: bool) -> int:
+    """Print a batch with the names of its files and with its faults."""
+    settings, files = _installation()
+    found = _known(settings, files, batch)
+    arrival = find_arrival(files, batch)
+    names = [file.name for file in arrival.files] if arrival else _names(settings, batch)
+    ignored: list[tuple[str, str]] = []
+    faults: list[tuple[str, str]] = []
+    if arrival:
+        try:
+            entries = list(read_batch(settings, files, batch, ignored=lambda *told: ignored.append(told)))
+            faults = [(entry.place, entry.what.message) for entry in entries if isinstance(entry.what, Fault)]
+        except ProvenanceError as error:
+            faults = [("batch", str(error))]
+    if as_json:
+        shown = {"files": names, "faults": [*map(list, faults)], "ignored": [*map(list, ignored)]}
+        print_json({**_row(settings, files, found), **shown})
+        return 0
+    for line in _told(found, arrival, names, faults, ignored):
+        typer.echo(line)
+    return 0
+
+
+def withdraw_batch(batch: str, *, with_release: bool) -> int:
+    """Erase what was made of a batch, and have it worked on no more."""
+    settings, files = _installation()
+    found = _known(settings, files, batch)
+    released, reports = settings.released / batch, sorted(settings.reports.glob(f"*-{batch}.html"))
+    if (released.exists() or reports) and not with_release:
+        raise InputError(f"{batch} is released; give --with-release to delete {released} and its reports, too")
+    for made in files.dependents(batch):
+        say(f"{made} was made from it, and stays until it is made again")
+    withdraw(files, found)
+    _forget(settings, batch)
+    _withdraw_release(settings, batch)
+    for report in reports:
+        report.unlink()
+    say(f"{batch} withdrawn: {found.tally.received:,} notes; its files stay in {landing_folder(settings, batch)}")
+    return 0
+
+
+def retry(
+    batch: str,
+    *,
+    format_name: str | None,
+    labels: str | None,
+    lang: str | None,
+    sender: str | None,
+    read: list[str] | None,
+) -> int:
+    """Have a batch read anew."""
+    settings, files = _installation()
+    found = _known(settings, files, batch)
+    told: dict[str, object] = {
+        name: value
+        for name, value in (("format", format_name), ("labels", labels), ("lang", lang), ("sender", sender))
+        if value is not None
+    }
+    arrival = find_arrival(files, batch)
+    if read:
+        before = dict(arrival.told.get("read", {})) if arrival else {}  # type: ignore[call-overload]
+        told["read"] = before | dict(_pair(option) for option in read)
+    how_to_read(settings, told)  # raises where an option is wrong
+    try_again(files, batch, told, landing=landing_folder(settings, batch))
+    say(f"{batch} ({found.state}) is read anew by the next `make run` or landing sensor")
+    return 0
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, equals, value = option.partition("=")
+    if not equals:
+        raise ConfigError(f"--read {option!r} must read KEY=VALUE")
+    return name, value
+
+
+def _installation() -> tuple[Settings, CorpusFiles]:
+    settings = Settings.load()
+    if not settings.store.is_dir():
+        raise InputError(f"{settings.home}: no batch ever arrived here; name the installation's folder in DEID_HOME")
+    return settings, CorpusFiles(settings.store, key=settings.receipt_key())
+
+
+def _withdraw_release(settings: Settings, batch: str) -> None:
+    from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - cryptography takes its time to import
+    from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415
+
+    signer = ReleaseSigner(settings.key())
+    ReleaseFolders(settings.released, record=settings.release_record, signer=signer).withdraw(batch)
+
+
+def _known(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
+    if batch not in batch_ids(settings):
+        raise InputError("no such batch; `deid batches list` names them")
+    return look(settings, files, batch)
+
+
+def _names(settings: Settings, batch: str) -> list[str]:
+    return [path.name for path in sources_of(landing_folder(settings, batch))]
+
+
+def _forget(settings: Settings, batch: str) -> None:
+    """Erase the notes, spans and decisions of a batch from the text-free store."""
+    from deid_assets.store.database import Database  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+    from deid_assets.store.records import erase_batch  # noqa: PLC0415
+
+    database = Database(settings.sql_url)
+    try:
+        database.upgrade()
+        with database.session() as session:
+            erase_batch(session, batch)
+            session.commit()
+    finally:
+        database.close()
+
+
+def _row(settings: Settings, files: CorpusFiles, batch: Batch) -> dict[str, Any]:
+    arrival = find_arrival(files, batch.batch)
+    key = settings.key()
+    names = [file.name for file in arrival.files] if arrival else []
+    return {
+        "batch": batch.batch,
+        "state": batch.state.value,
+        "arrived": batch.arrived_at,
+        "files": [key.derive("file name", name).hex()[:16] for name in names],
+        "bytes": batch.bytes,
+        "attempt": batch.attempt,
+        "sender": batch.sender,
+        "languages": batch.languages,
+        "notes": {"received": batch.tally.received, **asdict(batch.tally)},
+        "stops": [
+            {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)} for stop in batch.stops
+        ],
+    }
+
+
+def _cells(batch: Batch) -> list[str]:
+    reason = next(iter(batch.reasons[1:]), next(iter(batch.reasons), ""))
+    size = f"{batch.bytes / 1e6:.1f} MB" if batch.bytes >= 100_000 else f"{batch.bytes:,} B"
+    notes = f"{batch.tally.received:,}" if batch.tally.received else "-"
+    return [
+        batch.batch,
+        batch.state.value,
+        batch.arrived_at[:16].replace("T", " "),
+        f"{batch.files:,}",
+        size,
+        notes,
+        batch.languages,
+        batch.sender,
+        reason,
+    ]
+
+
+def _told(
+    found: Batch,
+    arrival: Arrival | None,
+    names: list[str],
+    faults: list[tuple[str, str]],
+    ignored: list[tuple[str, str]],
+) -> Iterator[str]:
+    arrived = f"arrived {found.arrived_at}, attempt {found.attempt}" if arrival else "without a receipt of what arrived"
+    yield f"{found.batch}: {found.state}, {arrived}"
+    yield notes_line(found.tally)
+    for stop in found.stops:
+        yield f"{stop.asset} was not stored on {stop.receipt.created_at[:19]}:"
+        yield from (f"  {reason}" for reason in stop.reasons)
+    yield "files:"
+    yield from (f"  file-{at}  {name}" for at, name in enumerate(names[:_SHOWN_FAULTS], start=1))
+    yield from _rest(len(names))
+    if faults:
+        yield "what cannot be read now:"
+        yield from (f"  {place}  {message}" for place, message in faults[:_SHOWN_FAULTS])
+        yield from _rest(len(faults))
+    if ignored:
+        yield "ignored:"
+        yield from (f"  {name}  by the rule {rule!r}" for name, rule in ignored[:_SHOWN_FAULTS])
+        yield from _rest(len(ignored))
+    if found.state in (State.STOPPED, State.UNREADABLE):
+        yield f"then: deid batches retry {found.batch} [--read …], or deid batches withdraw {found.batch}"
+
+
+def _rest(count: int) -> Iterator[str]:
+    if count > _SHOWN_FAULTS:
+        yield f"  and {count - _SHOWN_FAULTS:,} more; --json has all"
