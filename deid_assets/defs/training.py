@@ -21,6 +21,7 @@ from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import gold_batches
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
 from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
@@ -60,6 +61,9 @@ ONNX_CHECKS = (
     Check("parity", "The fp32 graph finds the very spans of the network, on every development note."),
     Check("loss", "The precision in use loses little of the network's F1."),
 )
+
+ENOUGH_PATIENTS = 10
+"""With fewer patients among its development notes, a tagger's score is said to mean little."""
 
 _Key = tuple[str, str, bool]
 """Name of a corpus, its label map, and whether it is annotated."""
@@ -187,7 +191,7 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
         tables={"files": files},
         sources=[corpus.files.receipt(TRAINING_CORPUS, ALL)],
         verdicts=[
-            Verdict("learnt", f1 >= floor, True, {"f1": f1, "floor": floor}, "Strict F1."),
+            Verdict("learnt", f1 >= floor, True, {"f1": f1, "floor": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
                 "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
             ),
@@ -201,6 +205,20 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
         metadata={**show_card(card), **show_analysis(analysis), "html": dg.MetadataValue.path(str(page))},
         publish=lambda _: _write(page, analysis_html(analysis)),
     )
+
+
+def _size(dev: Sequence[Document]) -> dict[str, int]:
+    owners = {patient_of(document.note) for document in dev}
+    return {"notes": len(dev), "patients": len(owners)}
+
+
+def judged_on(dev: Sequence[Document]) -> str:
+    """Return what the score rests on, and that it says little where that is little."""
+    size = _size(dev)
+    told = f"Strict F1 on {size['notes']:,} development notes of {size['patients']:,} patients"
+    if size["patients"] >= ENOUGH_PATIENTS:
+        return f"{told}."
+    return f"{told}: fewer than {ENOUGH_PATIENTS} patients say little of others; annotate more before you rely on it."
 
 
 def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> bool:

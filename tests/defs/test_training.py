@@ -8,7 +8,11 @@ import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans
+from deid_assets.core.trainer import Document
 from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
+from deid_assets.defs.training import judged_on
 from deid_assets.store.files import ALL
 from deid_assets.training import CARD
 from deid_resources.corpus import corpus_resource
@@ -85,6 +89,7 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
     corpus = installation.corpus()
     receipt = corpus.files.receipt("tagger/mine", ALL)
     assert receipt.verdicts["learnt"]["passed"]
+    assert receipt.verdicts["learnt"]["counts"]["patients"] <= receipt.verdicts["learnt"]["counts"]["notes"]
     assert corpus.files.receipt("spans/mine", batch).inputs["tagger/mine@all"] == receipt.digest
     assert set(corpus.files.read("spans/mine", batch, "spans").column("source").to_pylist()) == {"mine"}
     corpus.files.verify_chain("released_corpus", batch)
@@ -121,6 +126,15 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
     assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
     folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
     assert {path.stat().st_mode & 0o077 for path in folders} == {0}
+
+
+def test_a_score_on_few_patients_says_how_little_it_rests_on():
+    def notes_of(patients):
+        notes = [Note(f"n{n}", "Seen.", f"p{n % patients}", "en") for n in range(2 * patients)]
+        return [Document(note, DisjointSpans.of(note, ())) for note in notes]
+
+    assert "on 2 development notes of 1 patients: fewer than 10" in judged_on(notes_of(1))
+    assert judged_on(notes_of(10)).endswith("on 20 development notes of 10 patients.")
 
 
 def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_records, needs):
