@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from deid_assets.core.note import Note
@@ -45,7 +46,7 @@ def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSp
         for occurrence in values.occurrences(note.text, covered)
         if occurrence.how is How.WHOLE or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
     ]
-    return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more, covered))) if more else found
+    return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more))) if more else found
 
 
 def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
@@ -56,8 +57,9 @@ def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
 def _whole_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int, int]]) -> Span:
     """Return the span of an occurrence, out to where its words end or are covered: a number may be part of a code."""
     start, end, origin = occurrence.start, occurrence.end, occurrence.origin
-    first = max((stop for _, stop in covered if stop <= start), default=0)
-    last = min((begin for begin, _ in covered if begin >= end), default=len(text))
+    after = bisect_left(covered, (start, start))
+    first = covered[after - 1][1] if after else 0
+    last = covered[after][0] if after < len(covered) else len(text)
     while start > first and text[start - 1].isalnum():
         start -= 1
     while end < last and text[end].isalnum():
@@ -65,12 +67,11 @@ def _whole_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int,
     return Span(start, end, origin.label, origin.score, SPREAD, origin.source)
 
 
-def _disjoint(spans: Sequence[Span], covered: Sequence[tuple[int, int]]) -> list[Span]:
-    """Return the spans in disjoint pieces that overlap no covered range, the longest first where they overlap."""
-    taken = list(covered)
-    kept: list[Span] = []
+def _disjoint(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans without those that overlap a longer one."""
+    kept: list[Span] = []  # disjoint and sorted, so only the two neighbours can overlap
     for span in sorted(spans, key=lambda one: (one.start - one.end, one.start, one.label.value)):
-        if not any(start < span.end and span.start < end for start, end in taken):
-            kept.append(span)
-            taken.append((span.start, span.end))
+        at = bisect_left(kept, span)
+        if not any(span.overlaps(other) for other in kept[max(0, at - 1) : at + 1]):
+            kept.insert(at, span)
     return kept

@@ -81,6 +81,13 @@ def test_what_was_spread_is_spread_no_further_and_spreading_twice_changes_nothin
     assert spread([note], once) == once
 
 
+def test_a_megabyte_of_one_name_is_spread_in_time_that_grows_with_it():
+    """With every mention held against every other, this would be five billion comparisons."""
+    mentions = 1_000_000 // len("Caldwick. ")
+
+    assert len(covered("Dr. <NAME>Jane Caldwick</NAME>", "Caldwick. " * mentions)) == mentions
+
+
 WORDS = st.sampled_from(
     ["Caldwick", "caldwick", "CALDWICK", "Jane", "4471902", "447-1902", "x4471902", "seen", ".", "\n", "Elm"]
 )
