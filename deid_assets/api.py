@@ -71,10 +71,9 @@ def deidentify_notes(
 
     from deid_assets import plugins  # noqa: PLC0415
     from deid_assets.core.detector import detect  # noqa: PLC0415
-    from deid_assets.core.resolve import LineUp  # noqa: PLC0415
     from deid_assets.languages import language_of  # noqa: PLC0415
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
-    from deid_assets.pipeline.resolving import LEAVABLE, Predictions, by_note  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import Predictions, by_note  # noqa: PLC0415
     from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
     from deid_assets.policies.surrogate import require_packs  # noqa: PLC0415
 
@@ -88,7 +87,7 @@ def deidentify_notes(
 
     pipeline = Pipeline(
         predict=predict,
-        line_up=LineUp(tuple(detectors), yielding=LEAVABLE | chosen.may_leave),
+        sources=tuple(detectors),
         policy=chosen,
         key=check_key(chosen, secret),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
-from typing import Any
 
 import typer
 
@@ -34,11 +34,15 @@ from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, r
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
-from deid_assets.core.resolve import LineUp
 from deid_assets.formats import Annotated, write_notes
 from deid_assets.formats.atomic import atomic_file
+from deid_assets.pipeline.resolving import Outcome, Predictions, by_source
+
+if TYPE_CHECKING:
+    from deid_assets.pipeline.batch import Deidentified, Pipeline
 
 NOTES, REPORT = "notes.jsonl", "report.json"
+Advance = Callable[[float], object]
 
 
 @dataclass(slots=True)
@@ -52,6 +56,24 @@ class _Report:
     withheld: Counter[str] = field(default_factory=Counter)
     searched: int = 0
     searched_with_hits: int = 0
+
+    def add(self, done: Deidentified) -> None:
+        """Count a batch."""
+        self.notes += len(done.outcomes)
+        self.searched += len(done.search.hits)
+        self.searched_with_hits += sum(map(bool, done.search.hits.values()))
+        for outcome in done.outcomes:
+            if isinstance(outcome, Failed):
+                self.withheld[f"{outcome.error} in {outcome.stage}"] += 1
+                continue
+            self.released += 1
+            self.replaced.update(edit.label.value for edit in outcome.edits)
+            self.fallbacks.update({label.value: count for label, count in outcome.fallbacks.items()})
+
+    def figures(self) -> dict[str, Any]:
+        """Return the numbers as JSON has them."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: dict(sorted(one.items())) if isinstance(one, Counter) else one for name, one in values.items()}
 
 
 @app.command()
@@ -90,8 +112,15 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
 
     def released() -> Iterator[Annotated]:
         with progress("detecting and redacting") as advance:
+            pipeline = _pipeline(detection, redaction, resolve_by or "union", advance)
             for batch in source.batches(withheld):
-                yield from _deidentified(batch, detection, redaction, resolve_by or "union", withheld, report, advance)
+                done = pipeline.deidentify(batch)
+                report.add(done)
+                for note, outcome in zip(batch, done.outcomes, strict=True):
+                    if isinstance(outcome, Failed):
+                        withheld.failed(outcome)
+                    else:
+                        yield Annotated(redaction.released(note, outcome))
 
     out.mkdir(parents=True, exist_ok=True)
     write_notes(out / NOTES, released(), format="jsonl")
@@ -100,7 +129,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
         "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
         "detectors": versions_of(named),
         "resolve": resolve_by or "union",
-        **_figures(report),
+        **report.figures(),
         "unreadable": len(withheld) - sum(report.withheld.values()),
     }
     with atomic_file(out / REPORT) as file:
@@ -108,52 +137,20 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     for reason, count in sorted(report.withheld.items()):
         say(f"withheld {count:,}: {reason}")
     counted = {"notes": report.notes, "released": report.released, "replacements": report.replaced.total()}
-    return finish(counted, withheld, out, more=_figures(report), as_json=as_json)
+    return finish(counted, withheld, out, more=report.figures(), as_json=as_json)
 
 
-def _deidentified(  # noqa: PLR0917 - the parts of one command
-    batch: Sequence[Note],
-    detection: Detection,
-    redaction: Redaction,
-    resolve_by: str,
-    withheld: Withheld,
-    report: _Report,
-    advance: Any,
-) -> Iterator[Annotated]:
+def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
+    """Return the pipeline of the command; ``advance`` is told of the notes that were read."""
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads Faker
-    from deid_assets.pipeline.resolving import LEAVABLE, Outcome, Predictions, by_source  # noqa: PLC0415
 
-    names = tuple(one.name for one in detection.detectors)
+    sources = tuple(detector.name for detector in detection.detectors)
 
-    def predict(some: Sequence[Note]) -> Predictions:
+    def predict(notes: Sequence[Note]) -> Predictions:
         found: list[Outcome] = []
-        for chunk, outcomes in detection.over(chunks_of(some)):
+        for chunk, outcomes in detection.over(chunks_of(notes)):
             found += outcomes
             advance(len(chunk) / 2)  # detected once before and once after redaction
-        return by_source(found, names)
+        return by_source(found, sources)
 
-    pipeline = Pipeline(
-        predict=predict,
-        line_up=LineUp(names, yielding=LEAVABLE | redaction.policy.may_leave),
-        policy=redaction.policy,
-        key=redaction.key,
-        resolve_by=resolve_by,
-    )
-    done = pipeline.deidentify(batch)
-    report.notes += len(batch)
-    report.searched += len(done.search.hits)
-    report.searched_with_hits += sum(map(bool, done.search.hits.values()))
-    for note, outcome in zip(batch, done.outcomes, strict=True):
-        if isinstance(outcome, Failed):
-            report.withheld[f"{outcome.error} in {outcome.stage}"] += 1
-            withheld.failed(outcome)
-            continue
-        report.released += 1
-        report.replaced.update(edit.label.value for edit in outcome.edits)
-        report.fallbacks.update({label.value: count for label, count in outcome.fallbacks.items()})
-        yield Annotated(redaction.released(note, outcome))
-
-
-def _figures(report: _Report) -> dict[str, Any]:
-    values = {one.name: getattr(report, one.name) for one in fields(report)}
-    return {name: dict(sorted(one.items())) if isinstance(one, Counter) else one for name, one in values.items()}
+    return Pipeline(predict=predict, sources=sources, policy=redaction.policy, key=redaction.key, resolve_by=resolve_by)

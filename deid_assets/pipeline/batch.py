@@ -12,7 +12,7 @@ from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.redacting import STAGE, Batch, Done, redact_batch
-from deid_assets.pipeline.resolving import Predictions, merge, resolve_all
+from deid_assets.pipeline.resolving import LEAVABLE, Predictions, merge, resolve_all
 from deid_assets.pipeline.searching import Draw, Hits, Search, hits_in, verify
 
 Predict = Callable[[Sequence[Note]], Predictions]
@@ -25,7 +25,7 @@ class Pipeline:
 
     Args:
         predict: The ensemble's detectors.
-        line_up: The ensemble.
+        sources: Names of the ensemble's detectors, the most trusted first.
         policy: What stands for each category.
         key: For surrogates, and for the draw.
         resolve_by: Overlap policy.
@@ -33,7 +33,7 @@ class Pipeline:
     """
 
     predict: Predict
-    line_up: LineUp
+    sources: tuple[str, ...]
     policy: Policy
     key: Key = field(repr=False)
     resolve_by: str = "union"
@@ -46,7 +46,8 @@ class Pipeline:
             notes: A batch, all notes of each patient together: what is found in one is covered in the others. No
                 surrogate is a value of the batch.
         """
-        found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, line_up=self.line_up)
+        line_up = LineUp(self.sources, yielding=LEAVABLE | self.policy.may_leave)
+        found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, line_up=line_up)
         failed = {one.note_id: one for one in found if isinstance(one, Failed)}
         spans = {one.note_id: one for one in found if isinstance(one, DisjointSpans)}
         run = _Run(self, Batch([note for note in notes if note.note_id in spans], spans))
@@ -100,5 +101,5 @@ class _Run:
 
     def _resolved(self, notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
         pipeline = self._pipeline
-        line_up = LineUp(pipeline.line_up.sources, pipeline.line_up.weights, yielding=pipeline.policy.keep)
+        line_up = LineUp(pipeline.sources, yielding=pipeline.policy.keep)
         return resolve_all(notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, line_up=line_up)

@@ -8,7 +8,6 @@ from deid_assets import Failed, Note, Phi, Span, SpanSet
 from deid_assets.core.detector import detect
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.core.resolve import LineUp
 from deid_assets.pipeline.batch import Pipeline
 from deid_assets.pipeline.resolving import by_note
 from deid_assets.pipeline.searching import Draw
@@ -37,7 +36,7 @@ def deidentified(*texts, detector=None, patient="p", draw=None, policy=TAGS):
     detector = detector or OnePerNote()
     pipeline = Pipeline(
         predict=lambda notes: {detector.name: by_note(detect(detector, notes))},
-        line_up=LineUp((detector.name,)),
+        sources=(detector.name,),
         policy=policy,
         key=KEY,
         draw=draw,
