@@ -28,7 +28,7 @@ from deid_assets.cli.line_up import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.recording import Recorder, VaultAsked, recording
 from deid_assets.cli.redaction import Done, Redaction, choose_finder
-from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, read_options
+from deid_assets.cli.streams import PATIENTS_CHARS, NoteSource, Withheld, chunks_of, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.vault import KeyFileOption
 from deid_assets.core.detector import Failed
@@ -124,7 +124,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 
     def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            for batch in source.batches(withheld):
+            for batch in source.batches(withheld, chars=PATIENTS_CHARS):
                 found: dict[str, DisjointSpans | Failed] = {}
                 for chunk, of_chunk in finder.over(chunks_of(batch)):
                     found |= of_chunk

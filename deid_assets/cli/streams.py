@@ -29,8 +29,10 @@ __all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "
 
 CHUNK_CHARS = 250_000
 """Text given to a detector at once, and a step of the progress line."""
-BATCH_CHARS = 20_000_000
-"""Text of a batch, about: within one, what is found of a patient is covered in all of the patient's notes."""
+BATCH_CHARS = 16_000_000
+"""Text of a batch, about, as in the graph: a draw of its notes is searched, and no surrogate is one of its values."""
+PATIENTS_CHARS = 1_000_000
+"""Text of a batch where nothing is drawn: enough to hold the notes of a patient together."""
 
 
 class Withheld:
@@ -106,28 +108,18 @@ class NoteSource:
             else:
                 yield found
 
-    def batches(self, withheld: Withheld) -> Iterator[list[Note]]:
-        """Yield lists of notes of about ``BATCH_CHARS`` characters, each with all notes of its patients.
+    def batches(self, withheld: Withheld, *, chars: int = BATCH_CHARS) -> Iterator[list[Note]]:
+        """Yield lists of notes of about so many characters, each with all notes of its patients.
 
-        Faults are reported and passed over. An input of more than one batch is read three times: to see that it is
-        one, to see where each patient's last note stands, and to give its notes. Memory is that of a batch, and grows
-        with how far apart the notes of one patient stand.
+        Faults are reported and passed over. An input of more than one batch is read twice: to see where each patient's
+        last note stands, and to give its notes. Memory is that of a batch, and grows with how far apart the notes of
+        one patient stand.
 
         Raises:
             InputError: There was no note that could be read.
         """
-        head = list(_until(self.read(), BATCH_CHARS))
-        if _size(head) < BATCH_CHARS:
-            batches = iter([head])
-        else:
-            last = {
-                found.note.patient_id: number
-                for number, found in enumerate(self.read())
-                if isinstance(found, Annotated)
-            }
-            batches = _whole_patients(self.read(), last)
         is_empty = True
-        for batch in batches:
+        for batch in self._batches(chars):
             for found in batch:
                 if isinstance(found, Fault):
                     withheld.fault(found)
@@ -137,6 +129,21 @@ class NoteSource:
                 yield notes
         if is_empty:
             raise InputError(f"{self.path}: no note could be read; nothing was written")
+
+    def _batches(self, chars: int) -> Iterator[list[Annotated | Fault]]:
+        entries, last, size = list[Annotated | Fault](), dict[str | None, int](), 0
+        for number, found in enumerate(self.read()):
+            size += _size(found)
+            if size < chars:
+                entries.append(found)
+            else:
+                entries.clear()
+            if isinstance(found, Annotated) and found.note.patient_id is not None:
+                last[found.note.patient_id] = number
+        if size < chars:
+            yield entries
+        else:
+            yield from _whole_patients(self.read(), last, chars)
 
     def chunks(self, withheld: Withheld) -> Iterator[list[Note]]:
         """Yield lists of notes of about ``CHUNK_CHARS`` characters; faults are reported and passed over.
@@ -160,18 +167,8 @@ class NoteSource:
             raise InputError(f"{self.path}: no note could be read; nothing was written")
 
 
-def _until(entries: Iterable[Annotated | Fault], chars: int) -> Iterator[Annotated | Fault]:
-    """Yield entries until they have so many characters."""
-    size = 0
-    for found in entries:
-        yield found
-        size += _size([found])
-        if size >= chars:
-            return
-
-
 def _whole_patients(
-    entries: Iterable[Annotated | Fault], last: Mapping[str | None, int]
+    entries: Iterable[Annotated | Fault], last: Mapping[str | None, int], chars: int
 ) -> Iterator[list[Annotated | Fault]]:
     """Yield entries in batches, each in the order of the input; ``last`` has the place of each patient's last note."""
     waiting: dict[str, list[tuple[int, Annotated | Fault]]] = {}
@@ -184,16 +181,16 @@ def _whole_patients(
             continue
         ready = [*(waiting.pop(owner, ()) if owner is not None else ()), (number, found)]
         batch += ready
-        size += _size(entry for _, entry in ready)
-        if size >= BATCH_CHARS:
+        size += sum(_size(entry) for _, entry in ready)
+        if size >= chars:
             yield [entry for _, entry in sorted(batch, key=itemgetter(0))]
             batch, size = [], 0
     if batch:
         yield [entry for _, entry in sorted(batch, key=itemgetter(0))]
 
 
-def _size(entries: Iterable[Annotated | Fault]) -> int:
-    return sum(len(found.note.text) for found in entries if isinstance(found, Annotated))
+def _size(found: Annotated | Fault) -> int:
+    return len(found.note.text) if isinstance(found, Annotated) else 0
 
 
 def chunks_of(notes: Iterable[Note]) -> Iterator[list[Note]]:
