@@ -20,17 +20,17 @@ from pathlib import Path
 from conditions import conditions
 from score_corpora import CORPORA, PROFILE
 
-from deid_assets import bakeoff
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation import bakeoff
 from deid_assets.evaluation.bench import contestants
+from deid_assets.evaluation.bench_entries import Bakeoff
 from deid_assets.evaluation.bench_scores import Gold
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import available
 from deid_assets.reports.bench import bench_html
-from deid_assets.reports.bench_entries import Bakeoff
 from deid_assets.reports.bench_tables import best_line_up, label_table, marginal_table, side_by_side, table_md
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "meddocan")

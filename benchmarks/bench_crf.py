@@ -28,10 +28,10 @@ from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import LineUp, resolve
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.core.tagging import TagScheme, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory, tag_label
+from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import load
 from deid_assets.synthesis import languages, make_corpus

@@ -24,8 +24,8 @@ from deid_assets.core.detector import Detector
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.plugins import load
 from deid_assets.synthesis import languages, make_corpus
 

@@ -28,7 +28,7 @@ started = time.perf_counter()
 from deid_assets.quickstart import command as quickstart
 import deid_assets.definitions
 print(f"imports             {time.perf_counter() - started:6.1f} s")
-from deid_assets.runs import Graph
+from deid_assets.defs.runs import Graph
 make, spent = Graph._make, []
 def timed(*args, **options):
     began = time.perf_counter()

@@ -24,8 +24,8 @@ from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.resolve import LineUp, resolve
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import load
 

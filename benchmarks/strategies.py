@@ -27,13 +27,13 @@ from conditions import conditions
 from utility import crf_recipe, paired, train_tagger
 
 from deid_assets import plugins
-from deid_assets.core.comparison import Comparison, Ratio
-from deid_assets.core.counts import Scheme
 from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.phi import I2B2_2014, Phi
-from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.trainer import Document
+from deid_assets.evaluation.comparison import Comparison, Ratio
+from deid_assets.evaluation.counts import Scheme
+from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.training.corpora import check_apart, folds, read_corpus
 from deid_assets.training.recipe import Recipe
 

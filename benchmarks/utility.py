@@ -24,13 +24,13 @@ from typing import Literal, NamedTuple
 from conditions import conditions
 
 from deid_assets import plugins
-from deid_assets.core.comparison import COLUMNS, Comparison, Ratio
-from deid_assets.core.counts import Counts, Scheme
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
+from deid_assets.evaluation.comparison import COLUMNS, Comparison, Ratio
+from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.policies import load_policy
 from deid_assets.policies.collisions import Originals

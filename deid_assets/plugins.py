@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Any
 
 from deid_assets.core.detector import Detector
-from deid_assets.core.digests import digest_of_files, files_below
 from deid_assets.core.errors import DeidError, PluginError, class_name, did_you_mean
 from deid_assets.core.trainer import Trainer
+from deid_assets.system.digests import digest_of_files, files_below
 
 GROUP = "deid_assets.detectors"
 TRAINERS = "deid_assets.trainers"

@@ -21,8 +21,8 @@ from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.landing import known_batches
 from deid_assets.defs.partitions import batches
-from deid_assets.interrupts import INTERRUPTED
-from deid_assets.runs import Graph, Pass, Wanted, own_console
+from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
+from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.corpus import Corpus
 
 TAG = "deid/backfill"

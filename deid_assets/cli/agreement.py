@@ -12,12 +12,12 @@ from deid_assets.cli.annotators import Opinions, Reading, read_opinions
 from deid_assets.cli.app import PARTIAL
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.core.agreement import Agreement
-from deid_assets.core.alpha import NominalAgreement
 from deid_assets.core.phi import Profile, profile
+from deid_assets.evaluation.agreement import Agreement
+from deid_assets.evaluation.alpha import NominalAgreement
 from deid_assets.evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed
 from deid_assets.evaluation.consensus import Consensus, consensus
-from deid_assets.reports.numbers import UNDEFINED, ratio
+from deid_assets.evaluation.numbers import UNDEFINED, ratio
 
 
 def compare_opinions(

@@ -15,10 +15,10 @@ from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.phi import Profile, profile
-from deid_assets.core.score import pair
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.gold_review import Doubt, doubts, quorum
 from deid_assets.evaluation.report.gold import doubt_json
+from deid_assets.evaluation.score import pair
 
 _SHOWN = 20
 _COLUMNS = ("note", "start", "end", "label", "gold_label", "systems", "score")

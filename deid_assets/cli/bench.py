@@ -36,8 +36,8 @@ from deid_assets.formats import FORMATS, Fault
 
 if TYPE_CHECKING:
     from deid_assets.evaluation.bench import Run
+    from deid_assets.evaluation.bench_entries import Bakeoff
     from deid_assets.evaluation.bench_scores import Gold
-    from deid_assets.reports.bench_entries import Bakeoff
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
 OutOption = Arg[Path | None, typer.Option(metavar="FOLDER", help="Where bench.html and bench.json go, if anywhere.")]
@@ -67,7 +67,7 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
 
     Each in a process of its own. With --gold they are scored, else compared with each other.
     """
-    from deid_assets.bakeoff import judge, run_all  # noqa: PLC0415 - loads what scores and reports are made with
+    from deid_assets.evaluation.bakeoff import judge, run_all  # noqa: PLC0415 - loads what scores and reports are made with
     from deid_assets.evaluation.bench import contestants  # noqa: PLC0415
 
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))
@@ -98,7 +98,7 @@ def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _show(found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: bool, title: str) -> None:
-    from deid_assets.bakeoff import conditions, to_json  # noqa: PLC0415
+    from deid_assets.evaluation.bakeoff import conditions, to_json  # noqa: PLC0415
     from deid_assets.reports.bench import bench_html  # noqa: PLC0415
     from deid_assets.reports.bench_tables import (  # noqa: PLC0415
         agreement_table,

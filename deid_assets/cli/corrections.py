@@ -15,10 +15,10 @@ from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.phi import Profile, profile
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus, pair
 from deid_assets.evaluation.gold_changes import Change, ChangeKind, corrections
+from deid_assets.evaluation.numbers import UNDEFINED, ratio
 from deid_assets.evaluation.report import System
-from deid_assets.reports.numbers import UNDEFINED, ratio
+from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus, pair
 
 _COLUMNS = ("note", "kind", "before_start", "before_end", "before_label", "after_start", "after_end", "after_label")
 _MEASURES = (

@@ -13,17 +13,17 @@ from deid_assets.cli.evaluation_inputs import Gold, Named, check_names, digest_r
 from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.cli.scores import Scores, show
 from deid_assets.cli.streams import NoteSource, Withheld
-from deid_assets.core.comparison import Comparison
 from deid_assets.core.errors import ConfigError, DeidError, InputError, OverlapError
 from deid_assets.core.label_maps import label_map
-from deid_assets.core.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.core.phi import MEDDOCAN, profile
-from deid_assets.evaluation import compare
 from deid_assets.evaluation.causes import Causes, parse_causes
+from deid_assets.evaluation.comparison import Comparison
+from deid_assets.evaluation.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.evaluation.report import Corpus, ReportOptions
 from deid_assets.evaluation.report.build import Measured, assemble, measure
 from deid_assets.evaluation.report.corpus import groups_of
 from deid_assets.evaluation.report.text import PLACEHOLDER, placeholder_of
+from deid_assets.evaluation.resampling import compare
 from deid_assets.formats import FORMATS, Fault
 from deid_assets.reports import report_html
 

@@ -15,9 +15,9 @@ from deid_assets.cli.streams import NoteSource, Withheld, read_options
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.core.intervals import wilson
 from deid_assets.core.keys import Key
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.formats import Annotated, write_notes
 
 SIZES = (25, 50, 100, 200, 400, 800)

@@ -9,9 +9,10 @@ from typing import Any
 import typer
 
 from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.core.comparison import RATIOS, Comparison, Ratio
-from deid_assets.core.meddocan import MeddocanCounts
-from deid_assets.core.score import Counts, Evaluation, NoteCounts, Scheme
+from deid_assets.evaluation.comparison import RATIOS, Comparison, Ratio
+from deid_assets.evaluation.meddocan import MeddocanCounts
+from deid_assets.evaluation.numbers import amount, ranked, ratio
+from deid_assets.evaluation.score import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.reports import comparison_md, leaderboard_md, scores_md
 from deid_assets.reports.comparison import (
     SEMEVAL,
@@ -21,7 +22,6 @@ from deid_assets.reports.comparison import (
     interval_table,
     semeval_table,
 )
-from deid_assets.reports.numbers import amount, ranked, ratio
 
 _TRACKS = ("ner", "spans", "merged")
 HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")

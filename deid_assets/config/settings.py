@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.config.faults import faults_in, faults_of_names, raise_all, read_toml
 from deid_assets.config.secret import secret_of_environment, secret_of_home
-from deid_assets.core.digests import digest_of_path, paths_in
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
+from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]

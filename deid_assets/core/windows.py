@@ -1,11 +1,8 @@
-"""Overlapping windows over long notes, and spans stitched back from them. Nothing is truncated."""
+"""Overlapping windows over long notes. Nothing is truncated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from deid_assets.core.span import Span
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +41,3 @@ def windows(length: int, *, size: int, overlap: int) -> list[Window]:
         )
         for start in starts
     ]
-
-
-def stitch(per_window: Sequence[tuple[Window, Sequence[Span]]]) -> list[Span]:
-    """Return one sorted list of spans in the note's offsets.
-
-    A window has its say where it owns a character; a span that two windows see is one span, and where they
-    disagree on its borders the union is kept, so that no character that an owner marked is lost.
-
-    Args:
-        per_window: Each window with its spans, in offsets relative to the window's start.
-    """
-    owned = sorted(
-        shifted
-        for window, spans in per_window
-        for span in spans
-        for shifted in [replace(span, start=span.start + window.start, end=span.end + window.start)]
-        if shifted.start < window.own_end and shifted.end > window.own_start
-    )
-    borders = sorted(window.own_start for window, _ in per_window)[1:]
-    stitched: list[Span] = []
-    active: list[Span] = []  # what can still overlap the next span
-    for span in owned:
-        stitched += (kept for kept in active if kept.end <= span.start)
-        active = [kept for kept in active if kept.end > span.start]
-        twin = next((n for n, kept in enumerate(active) if _same(kept, span, borders)), None)
-        if twin is None:
-            active.append(span)
-        else:
-            kept = active[twin]
-            active[twin] = replace(kept, end=max(kept.end, span.end), score=max(kept.score, span.score))
-    return sorted([*stitched, *active])
-
-
-def _same(left: Span, right: Span, borders: Sequence[int]) -> bool:
-    """Whether two overlapping spans of one kind are two windows' view of one thing across a border."""
-    alike = (left.label, left.source, left.native_label) == (right.label, right.source, right.native_label)
-    if not alike or not left.overlaps(right):
-        return False
-    start, end = min(left.start, right.start), max(left.end, right.end)
-    return left == right or any(start < border < end for border in borders)

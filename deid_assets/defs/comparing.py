@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deid_assets.core.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.core.phi import profile
-from deid_assets.core.score import Evaluation, evaluate_corpus
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.merging import against, read_held_out
 from deid_assets.defs.shadow import gold_of_sample
+from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
+from deid_assets.evaluation.score import Evaluation, evaluate_corpus
 from deid_resources.corpus import Corpus
 
 Cards = Mapping[str, Mapping[str, Evaluation]]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from deid_assets.core.counts import Evaluation
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.counts import Evaluation
 from deid_assets.intake.arrivals import Arrival
 from deid_assets.reports import plots, tables
 from deid_assets.reports.embedding import picture

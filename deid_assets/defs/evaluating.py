@@ -13,7 +13,6 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
-from deid_assets.core.score import Evaluation, evaluate_corpus
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
@@ -23,10 +22,11 @@ from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.defs.scoring import gold_batches, scored_batches
 from deid_assets.defs.shadow import gold_of_sample
+from deid_assets.evaluation.bench_entries import Bakeoff
+from deid_assets.evaluation.score import Evaluation, evaluate_corpus
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
-from deid_assets.reports.bench_entries import Bakeoff
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
 
@@ -148,7 +148,7 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
     Raises:
         InputError: There is no gold, or no detector has spans in every batch that has it.
     """
-    from deid_assets import bakeoff  # noqa: PLC0415 - loads numpy and what pages are made with
+    from deid_assets.evaluation import bakeoff  # noqa: PLC0415 - loads numpy and what pages are made with
     from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
     from deid_assets.reports.bench import bench_html  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
 
 
 def _timed(corpus: Corpus, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
-    from deid_assets.bakeoff import run_all  # noqa: PLC0415 - loads numpy
+    from deid_assets.evaluation.bakeoff import run_all  # noqa: PLC0415 - loads numpy
     from deid_assets.evaluation.bench import Contestant  # noqa: PLC0415
 
     contestants = [Contestant(name, *corpus.taggers.locate(name)) for name in detectors]

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from deid_assets.config import Gates
-from deid_assets.core.comparison import Difference, Ratio
-from deid_assets.core.counts import Counts, Evaluation, Scheme
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile, profile
-from deid_assets.core.score import evaluate_by_note, evaluate_corpus
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check
+from deid_assets.evaluation.comparison import Difference, Ratio
+from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
+from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
 from deid_assets.quality import Verdict, gates
 from deid_assets.store.files import Receipt, ReceiptDraft
 from deid_assets.store.frames import spans_from_tables, spans_to_tables
@@ -115,7 +115,7 @@ def _regression(found: Measured, corpus: Corpus, batch: str) -> Verdict:
 
 def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) -> Difference | None:
     """Return recall now less recall then, with its interval; ``None`` where there is no gold span."""
-    from deid_assets.evaluation import compare  # noqa: PLC0415 - loads numpy, only after a release
+    from deid_assets.evaluation.resampling import compare  # noqa: PLC0415 - loads numpy, only after a release
 
     lengths = _lengths(notes)
     rows = {

@@ -7,7 +7,6 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import LineUp
-from deid_assets.core.score import Counts, Evaluation, Scheme
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.defs import gates
 from deid_assets.defs.audit import Check, Draft
@@ -17,6 +16,7 @@ from deid_assets.defs.display import label_counts, show_labels, show_scores
 from deid_assets.defs.gates import judge_gold, measured
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.scores import scores_to_table
+from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 from deid_assets.pipeline.resolving import MERGED, Outcome, by_note, merge
 from deid_assets.pipeline.spreading import SPREAD, is_found
 from deid_assets.quality import Verdict

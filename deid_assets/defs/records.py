@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from deid_assets.core.counts import Evaluation
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.counts import Evaluation
 from deid_assets.store.files import Receipt
 from deid_resources.corpus import Corpus
 

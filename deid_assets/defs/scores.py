@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from deid_assets.core.score import Evaluation
+from deid_assets.evaluation.score import Evaluation
 
 SCORES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "evaluation")])
 

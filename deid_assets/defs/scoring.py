@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from deid_assets.core.phi import profile
-from deid_assets.core.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.comparing import Cards, compare
 from deid_assets.defs.detection import read_notes_of, read_outcomes
@@ -16,6 +15,7 @@ from deid_assets.defs.merging import against, read_held_out
 from deid_assets.defs.records import record_scores
 from deid_assets.defs.scores import scores_from_table, scores_to_table
 from deid_assets.defs.shadow import gold_of_sample, sample_in_words
+from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.store.files import ALL

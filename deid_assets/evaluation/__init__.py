@@ -1,5 +1,1 @@
-"""Statistics of evaluation: what chance alone may do to a score, and to the difference of two."""
-
-from deid_assets.evaluation.resampling import compare
-
-__all__ = ["compare"]
+"""Every statistic of scores, intervals, agreement and ranking; gold; and the bake-off of detectors."""

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from deid_assets.core.agreement import Agreement, agreement
-from deid_assets.core.comparison import Comparison, Row
-from deid_assets.core.counts import Counts, Evaluation, Scheme
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
-from deid_assets.core.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.score import evaluate_by_note
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.agreement import Agreement, agreement
 from deid_assets.evaluation.capture_recapture import Captures, Estimate, captures, estimate_missed
+from deid_assets.evaluation.comparison import Comparison, Row
+from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
+from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.evaluation.resampling import RESAMPLES, compare
+from deid_assets.evaluation.score import evaluate_by_note
 
 Outcomes = Mapping[str, Mapping[str, SpanSet | Failed]]
 """Detector to note id to what it answered."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
 
-from deid_assets.core.agreement import missed_by_both
-from deid_assets.core.counts import Counts
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import Profile
 from deid_assets.core.span import SpanSet, check_same_text
+from deid_assets.evaluation.agreement import missed_by_both
+from deid_assets.evaluation.counts import Counts
 
 ASSUMPTIONS = (
     "every span that is marked is an identifier: false alarms make the estimate too high",

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deid_assets.core.agreement import Agreement, agreement
-from deid_assets.core.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
 from deid_assets.core.errors import InputError
-from deid_assets.core.intervals import Range, union
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.agreement import Agreement, agreement
+from deid_assets.evaluation.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
+from deid_assets.evaluation.intervals import Range, union
 from deid_assets.evaluation.span_errors import places
 
 _TOKEN = re.compile(r"[^\W_]+")

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from deid_assets.core.intervals import is_inside, union
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.intervals import is_inside, union
 from deid_assets.evaluation.span_errors import Place, places
 
 _TOKEN = re.compile(r"[^\W_]+")

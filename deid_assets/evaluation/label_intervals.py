@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.comparison import Interval
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.intervals import wilson
-from deid_assets.core.note_outcomes import NoteOutcome
+from deid_assets.evaluation.comparison import Interval
+from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.note_outcomes import NoteOutcome
 from deid_assets.evaluation.resampling import RESAMPLES
 
 Floats = NDArray[np.float64]

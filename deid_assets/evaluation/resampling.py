@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.comparison import COLUMNS, RATIOS, Comparison, Difference, Interval, Measure, Row
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.intervals import wilson
+from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Difference, Interval, Measure, Row
+from deid_assets.evaluation.intervals import wilson
 
 RESAMPLES = 1_000
 """Draws behind an interval and a p, which is therefore never below 0.001."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deid_assets.core.comparison import COLUMNS, Interval, Measure, Ratio, Row
-from deid_assets.core.counts import Counts, Evaluation, Scheme
 from deid_assets.core.errors import InputError
-from deid_assets.core.intervals import wilson
+from deid_assets.evaluation.comparison import COLUMNS, Interval, Measure, Ratio, Row
+from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.evaluation.resampling import RESAMPLES, compare
 
 UNKNOWN = "unknown"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deid_assets.core.errors import DigestError
-from deid_assets.core.intervals import is_inside, is_touched, union
 from deid_assets.core.phi import Phi, Profile
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.intervals import is_inside, is_touched, union
 from deid_assets.evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]

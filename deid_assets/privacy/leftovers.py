@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.intervals import union
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Redacted, redact
 from deid_assets.core.span import DisjointSpans
+from deid_assets.evaluation.intervals import union
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deid_assets.core.comparison import Difference
-from deid_assets.core.counts import Counts, NoteCounts
-from deid_assets.core.intervals import wilson
+from deid_assets.evaluation.comparison import Difference
+from deid_assets.evaluation.counts import Counts, NoteCounts
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.quality.verdict import Verdict
 
 ALL = "ALL"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from deid_assets.core.counts import Counts
-from deid_assets.core.intervals import wilson
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.quality.verdict import Verdict
 
 

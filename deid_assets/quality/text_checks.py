@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from deid_assets.core.counts import Counts
-from deid_assets.core.intervals import wilson
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Edit, Redacted
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.quality.verdict import Verdict
 
 

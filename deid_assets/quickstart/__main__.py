@@ -1,6 +1,6 @@
 """``python -m deid_assets.quickstart``; a worker process imports nothing of this, as it would of another main module."""
 
-from deid_assets.interrupts import watch_interrupts
+from deid_assets.system.interrupts import watch_interrupts
 
 watch_interrupts()
 

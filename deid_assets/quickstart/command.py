@@ -25,15 +25,15 @@ from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_J
 from deid_assets.defs.landing import known_batches, left_alone, take_in
 from deid_assets.defs.measuring import advice
 from deid_assets.defs.partitions import batches
+from deid_assets.defs.runs import Graph, Pass, own_console
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.intake.states import open_batches
-from deid_assets.interrupts import INTERRUPTED
-from deid_assets.overview import show_overview
-from deid_assets.runs import Graph, Pass, own_console
+from deid_assets.quickstart.overview import show_overview
 from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.synthesis import write_sample
+from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.corpus import Corpus
 from deid_resources.installation import check_line_up, checked_snapshot
 

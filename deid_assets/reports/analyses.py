@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.errors import InputError
+from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio
 from deid_assets.reports import embedding
 from deid_assets.reports.analyses_plots import (
     COLOURS,
@@ -18,7 +19,6 @@ from deid_assets.reports.analyses_plots import (
     shown_labels,
     space_png,
 )
-from deid_assets.reports.numbers import Estimate, amount, axis_floor, estimate, ratio
 from deid_assets.reports.page import Mark, mark, render
 from deid_assets.reports.tables import escaped, table_md
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deid_assets.core.comparison import Ratio
 from deid_assets.core.errors import InputError
-from deid_assets.core.score import Scheme
-from deid_assets.reports.bench_entries import Bakeoff, Entry
+from deid_assets.evaluation.bench_entries import Bakeoff, Entry
+from deid_assets.evaluation.comparison import Ratio
+from deid_assets.evaluation.numbers import Estimate, axis_floor, recall_of
+from deid_assets.evaluation.score import Scheme
 from deid_assets.reports.bench_tables import (
     BY_DESIGN,
     Table,
@@ -20,7 +21,6 @@ from deid_assets.reports.bench_tables import (
     missing_table,
 )
 from deid_assets.reports.comparison import difference_table, drawn_from
-from deid_assets.reports.numbers import Estimate, axis_floor, recall_of
 from deid_assets.reports.page import mark, render
 
 ADDS, CHANCE = "What each one adds", "What chance may do"

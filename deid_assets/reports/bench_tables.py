@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deid_assets.core.agreement import Agreement
-from deid_assets.core.comparison import Interval, Ratio
-from deid_assets.core.marginal import Coverage, LineUp, best_subset, marginals
-from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.evaluation.agreement import Agreement
+from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Missing
+from deid_assets.evaluation.comparison import Interval, Ratio
+from deid_assets.evaluation.marginal import Coverage, LineUp, best_subset, marginals
+from deid_assets.evaluation.numbers import UNDEFINED, amount, ratio
+from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports import tables
-from deid_assets.reports.bench_entries import Bakeoff, Entry, Missing
 from deid_assets.reports.comparison import drawn_from, interval_of
-from deid_assets.reports.numbers import UNDEFINED, amount, ratio
 from deid_assets.reports.tables import escaped
 
 Table = tuple[list[str], list[list[str]]]

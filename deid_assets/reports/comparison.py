@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deid_assets.core.comparison import Boundary, Comparison, Difference, Interval, Ratio
-from deid_assets.core.score import Scheme
-from deid_assets.reports.numbers import UNDEFINED, ratio
+from deid_assets.evaluation.comparison import Boundary, Comparison, Difference, Interval, Ratio
+from deid_assets.evaluation.numbers import UNDEFINED, ratio
+from deid_assets.evaluation.score import Scheme
 
 _MEASURES = (("Hidden", Scheme.HIDDEN, Ratio.RECALL), ("Strict F1", Scheme.STRICT, Ratio.F1))
 _MORE = (

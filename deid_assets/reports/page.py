@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.score import Counts, Evaluation, Scheme
-from deid_assets.reports.numbers import (
+from deid_assets.evaluation.numbers import (
     UNDEFINED,
     Estimate,
     amount,
@@ -18,6 +17,7 @@ from deid_assets.reports.numbers import (
     recall_of,
     written,
 )
+from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 
 if TYPE_CHECKING:
     from jinja2 import Environment

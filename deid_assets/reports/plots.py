@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.score import Evaluation, Scheme
-from deid_assets.reports.numbers import Estimate, amount, axis_floor, ranked, recall_of, written
+from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, ranked, recall_of, written
+from deid_assets.evaluation.score import Evaluation, Scheme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.score import Evaluation, Scheme
 from deid_assets.core.verdicts import State, Tally
+from deid_assets.evaluation.score import Evaluation, Scheme
 
 
 class Outcome(StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from deid_assets.core.comparison import Comparison
-from deid_assets.core.score import Evaluation, Scheme
+from deid_assets.evaluation.comparison import Comparison
+from deid_assets.evaluation.numbers import amount, estimate, ranked, ratio, recall_of, written
+from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports.comparison import difference_table, interval_table, semeval_table
-from deid_assets.reports.numbers import amount, estimate, ranked, ratio, recall_of, written
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}

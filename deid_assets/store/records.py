@@ -14,11 +14,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.store.tables import (
     ALL_LABELS,
     OUT_OF_SCOPE,

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.comparison import COLUMNS, Comparison, Interval, Ratio, Row
-from deid_assets.core.counts import Counts, Scheme
 from deid_assets.core.detector import Failed
-from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
+from deid_assets.evaluation.comparison import COLUMNS, Comparison, Interval, Ratio, Row
+from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
+from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.scoring import TagScores, score_outcomes

@@ -11,8 +11,8 @@ from typing import Any
 
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus, folds
 from deid_assets.training.recipe import Recipe

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.core.counts import Counts
 from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.errors import TrainingError
-from deid_assets.core.intervals import wilson
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document, tag_label
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.intervals import wilson
 
 RESAMPLES = 1_000
 MICRO = "ALL"

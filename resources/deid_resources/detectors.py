@@ -11,10 +11,10 @@ from itertools import accumulate
 from typing import Any, Protocol, TypeVar
 
 from deid_assets.core.detector import Detector, Failed, detect
-from deid_assets.core.digests import digest_of_path, paths_in
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
+from deid_assets.system.digests import digest_of_path, paths_in
 from deid_resources.processes import WorkerDied, run_parts
 from deid_resources.progress import tell
 

@@ -12,12 +12,12 @@ from typing import Self
 
 import deid_assets
 from deid_assets.config import Settings
-from deid_assets.core.digests import digest_of_files, files_below
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
+from deid_assets.system.digests import digest_of_files, files_below
 from deid_assets.training import Recipe
 from deid_resources.taggers import known_detectors, recipes_of
 

@@ -7,9 +7,9 @@ import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import I2B2_2014, Phi
-from deid_assets.core.six_scores import Granularity, Level, SixScores
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.trainer import Document
+from deid_assets.evaluation.six_scores import Granularity, Level, SixScores
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deid_assets.config import Gates, Settings
-from deid_assets.core.intervals import wilson
+from deid_assets.evaluation.intervals import wilson
 from deid_assets.plugins import available
 
 DOCS = Path(__file__).parents[2] / "docs"

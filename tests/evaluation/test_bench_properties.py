@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.counts import Counts, Scheme
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.bench_scores import Gold, reach, score
+from deid_assets.evaluation.counts import Counts, Scheme
 
 LENGTH = 40
 places = st.tuples(st.integers(0, LENGTH - 2), st.integers(1, 6), st.sampled_from([Phi.NAME, Phi.DATE, Phi.ZIP]))

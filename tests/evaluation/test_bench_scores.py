@@ -2,7 +2,6 @@
 
 import pytest
 
-from deid_assets.core.counts import Counts, Scheme
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import HARMONISED, I2B2_2014, Phi
@@ -16,6 +15,7 @@ from deid_assets.evaluation.bench_scores import (
     reach,
     score,
 )
+from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.testing import marked
 
 GOLD = (

@@ -8,11 +8,11 @@ import random
 
 import pytest
 
-from deid_assets.core.counts import Counts
-from deid_assets.core.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.meddocan import MeddocanCounts, meddocan_counts
 
 LABELS = (Phi.NAME, Phi.CITY, Phi.DATE, Phi.ID)
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.comparison import COLUMNS, SCHEMES, Ratio
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.intervals import wilson
 from deid_assets.core.phi import HARMONISED
-from deid_assets.core.score import Scheme, evaluate_by_note, pair
-from deid_assets.evaluation import compare
+from deid_assets.evaluation.comparison import COLUMNS, SCHEMES, Ratio
+from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.resampling import compare
+from deid_assets.evaluation.score import Scheme, evaluate_by_note, pair
 from deid_assets.testing import marked
 
 RECALL, F1, PRECISION = (Scheme.STRICT, Ratio.RECALL), (Scheme.STRICT, Ratio.F1), (Scheme.STRICT, Ratio.PRECISION)

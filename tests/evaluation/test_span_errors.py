@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import DigestError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
-from deid_assets.core.score import Scheme, evaluate
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.error_sample import ErrorSample
+from deid_assets.evaluation.score import Scheme, evaluate
 from deid_assets.evaluation.shapes import LONGEST, shape
 from deid_assets.evaluation.span_errors import Kind, span_errors
 from deid_assets.testing import marked

@@ -1,11 +1,11 @@
 import pytest
 
-from deid_assets.core.comparison import COLUMNS, Boundary, Ratio
 from deid_assets.core.errors import InputError
-from deid_assets.core.intervals import wilson
 from deid_assets.core.phi import HARMONISED
-from deid_assets.core.score import Counts, Scheme, evaluate, evaluate_by_note
-from deid_assets.evaluation import compare
+from deid_assets.evaluation.comparison import COLUMNS, Boundary, Ratio
+from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.resampling import compare
+from deid_assets.evaluation.score import Counts, Scheme, evaluate, evaluate_by_note
 from deid_assets.evaluation.subgroups import UNKNOWN, by_label, subgroups, worst_group
 from deid_assets.testing import marked
 

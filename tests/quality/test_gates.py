@@ -2,8 +2,8 @@
 
 import pytest
 
-from deid_assets.core.comparison import Difference
-from deid_assets.core.counts import Counts, NoteCounts
+from deid_assets.evaluation.comparison import Difference
+from deid_assets.evaluation.counts import Counts, NoteCounts
 from deid_assets.quality import State
 from deid_assets.quality.gates import no_regression, notes_covered_lower_bound, recall_lower_bound, worst_group
 

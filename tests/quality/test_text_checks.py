@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_assets.core.counts import Counts
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.span import Span
+from deid_assets.evaluation.counts import Counts
 from deid_assets.quality import State, duplicates
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.quality.text_checks import (

@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from deid_assets.core.agreement import Agreement
-from deid_assets.core.counts import Counts
 from deid_assets.core.errors import InputError
-from deid_assets.core.marginal import Coverage
 from deid_assets.core.phi import HARMONISED
+from deid_assets.evaluation.agreement import Agreement
+from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Expense, Missing
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.marginal import Coverage
+from deid_assets.evaluation.numbers import estimate
 from deid_assets.reports.bench import bench_html
-from deid_assets.reports.bench_entries import Bakeoff, Entry, Expense, Missing
 from deid_assets.reports.bench_tables import best_line_up, marginal_table, rate, side_by_side, table_md
-from deid_assets.reports.numbers import estimate
 
 SPENT = Expense(notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20)
 

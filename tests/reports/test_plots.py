@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from deid_assets.core.score import Evaluation
+from deid_assets.evaluation.score import Evaluation
 from deid_assets.reports import labels_png, leaderboard_png, recall_png
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.score import Evaluation
+from deid_assets.evaluation.score import Evaluation
 from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary, release_html
 
 BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"survivors": 3})

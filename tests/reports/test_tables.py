@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from deid_assets.core.score import Counts, Evaluation
-from deid_assets.reports.numbers import amount, axis_floor, estimate, ratio, written
+from deid_assets.evaluation.numbers import amount, axis_floor, estimate, ratio, written
+from deid_assets.evaluation.score import Counts, Evaluation
 from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
 
 

@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from deid_assets.core.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.store.database import Database
 from deid_assets.store.records import (
     erase_batch,

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.core.comparison import Comparison, Row
-from deid_assets.core.counts import Evaluation, Scheme
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.note_outcomes import note_outcomes
-from deid_assets.core.score import evaluate_by_note
 from deid_assets.evaluation.causes import Causes
+from deid_assets.evaluation.comparison import Comparison, Row
+from deid_assets.evaluation.counts import Evaluation, Scheme
 from deid_assets.evaluation.error_sample import PER_CELL
 from deid_assets.evaluation.gold_profile import shares_of_values
+from deid_assets.evaluation.note_outcomes import note_outcomes
 from deid_assets.evaluation.report.corpus import Corpus, Json, Pair, Shown, System, groups_of
 from deid_assets.evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_assets.evaluation.report.gold import gold_json
@@ -33,6 +32,7 @@ from deid_assets.evaluation.report.scores import (
 from deid_assets.evaluation.report.systems import diffs_json, marginal_json, opinions_of, recapture_json
 from deid_assets.evaluation.report.text import PLACEHOLDER, placeholder_of, text_json
 from deid_assets.evaluation.resampling import RESAMPLES, compare
+from deid_assets.evaluation.score import evaluate_by_note
 from deid_assets.evaluation.subgroups import by_label
 
 SCHEMA, VERSION = "deid-assets/evaluation-report", 1

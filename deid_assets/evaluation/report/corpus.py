@@ -11,8 +11,8 @@ from typing import Any
 from deid_assets.core.errors import InputError, OverlapError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.score import pair
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.score import pair
 from deid_assets.evaluation.shapes import shape
 
 Json = dict[str, Any]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from deid_assets.core.comparison import Row
-from deid_assets.core.counts import Counts
-from deid_assets.core.intervals import is_inside, union
-from deid_assets.core.note_outcomes import (
+from deid_assets.core.phi import Phi, Profile
+from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.comparison import Row
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.gold_profile import value_key
+from deid_assets.evaluation.intervals import is_inside, union
+from deid_assets.evaluation.label_intervals import left_by_label
+from deid_assets.evaluation.note_outcomes import (
     NoteOutcome,
     Share,
     by_patient,
@@ -16,13 +20,9 @@ from deid_assets.core.note_outcomes import (
     fully_redacted_by_label,
     worst_notes,
 )
-from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.residual import rare_leaks, residual
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.gold_profile import value_key
-from deid_assets.evaluation.label_intervals import left_by_label
 from deid_assets.evaluation.report.corpus import Corpus, Json, System
 from deid_assets.evaluation.report.scores import interval_json
+from deid_assets.evaluation.residual import rare_leaks, residual
 from deid_assets.evaluation.span_errors import places
 from deid_assets.evaluation.subgroups import Group, subgroups
 

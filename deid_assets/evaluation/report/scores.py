@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deid_assets.core.averages import macro_average, note_average, weighted_average
-from deid_assets.core.comparison import COLUMNS, RATIOS, Comparison, Interval, Row
-from deid_assets.core.counts import Counts, Evaluation, Scheme
 from deid_assets.core.errors import DeidError
-from deid_assets.core.folds import corrected
-from deid_assets.core.intervals import wilson
-from deid_assets.core.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.core.phi import MEDDOCAN, Phi
-from deid_assets.core.six_scores import (
+from deid_assets.evaluation.averages import macro_average, note_average, weighted_average
+from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Interval, Row
+from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
+from deid_assets.evaluation.folds import corrected
+from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.meddocan import MeddocanCounts, meddocan_counts
+from deid_assets.evaluation.report.corpus import Corpus, Json, Pair
+from deid_assets.evaluation.six_scores import (
     I2B2_HIPAA_VIEWS,
     I2B2_VIEWS,
     Granularity,
@@ -21,7 +22,6 @@ from deid_assets.core.six_scores import (
     Views,
     six_scores,
 )
-from deid_assets.evaluation.report.corpus import Corpus, Json, Pair
 
 _VIEWS = {"all": I2B2_VIEWS, "hipaa": I2B2_HIPAA_VIEWS}
 _PLACES = frozenset({Phi.STREET, Phi.CITY, Phi.ZIP})

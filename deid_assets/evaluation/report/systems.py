@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from heapq import nsmallest
 
-from deid_assets.core.intervals import is_touched, union
-from deid_assets.core.marginal import MAX_DETECTORS, Coverage, best_subset, coverage, marginals
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.capture_recapture import (
     ASSUMPTIONS,
@@ -17,6 +15,8 @@ from deid_assets.evaluation.capture_recapture import (
     estimate_missed,
     overlap_matrix,
 )
+from deid_assets.evaluation.intervals import is_touched, union
+from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, best_subset, coverage, marginals
 from deid_assets.evaluation.report.corpus import Corpus, Json, Shown, System
 from deid_assets.evaluation.span_errors import places
 from deid_assets.evaluation.system_diff import Difference, differences

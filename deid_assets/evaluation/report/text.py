@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from heapq import heappush, heapreplace
 
-from deid_assets.core.alterations import Alteration, Kind, alterations
-from deid_assets.core.bleu import corpus_bleu
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.intervals import union
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.alterations import Alteration, Kind, alterations
+from deid_assets.evaluation.bleu import corpus_bleu
+from deid_assets.evaluation.intervals import union
 from deid_assets.evaluation.report.corpus import Corpus, Json, Shown
 from deid_assets.evaluation.report.scores import share_json
 

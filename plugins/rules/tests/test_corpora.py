@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deid_assets.core.counts import Evaluation, Scheme
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import PROFILES, Phi
-from deid_assets.core.score import evaluate_corpus
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.counts import Evaluation, Scheme
+from deid_assets.evaluation.score import evaluate_corpus
 from deid_rules import RulesDetector
 
 CORPORA = Path(os.environ.get("DEID_CORPORA", ""))

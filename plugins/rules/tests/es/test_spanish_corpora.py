@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from deid_assets.core.counts import Scheme
 from deid_assets.core.label_maps import MEDDOCAN
 from deid_assets.core.note import Note
 from deid_assets.core.phi import PROFILES
-from deid_assets.core.score import evaluate_corpus
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.counts import Scheme
+from deid_assets.evaluation.score import evaluate_corpus
 from deid_rules import RulesDetector
 
 CORPORA = Path(os.environ.get("DEID_CORPORA", ""))

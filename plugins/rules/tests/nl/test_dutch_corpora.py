@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from deid_assets.core.counts import Evaluation, Scheme
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import PROFILES
-from deid_assets.core.score import evaluate_corpus
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.evaluation.counts import Evaluation, Scheme
+from deid_assets.evaluation.score import evaluate_corpus
 from deid_assets.synthesis import make_corpus
 from deid_rules import RulesDetector
 

@@ -1,0 +1,84 @@
+"""The three official scores of MEDDOCAN (Marimon et al. 2019): entities, spans, and spans merged over gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+from deid_assets.core.note import Note
+from deid_assets.core.phi import MEDDOCAN, Profile
+from deid_assets.core.span import SpanSet
+from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.intervals import Range
+
+
+@dataclass(frozen=True, slots=True)
+class MeddocanCounts:
+    """Counts of one note or many; ``MeddocanCounts()`` is the zero of ``+``.
+
+    Args:
+        ner: Sub-track 1: same boundaries and label.
+        spans: Sub-track 2, strict: same boundaries, labels left aside.
+        merged: Sub-track 2, merged: also right is what lies inside a run of spans, divided by no letter or digit,
+            that has the same boundaries on both sides. A run counts once, and next to spans that are right by
+            themselves, so that ``tp + fn`` is not the number of gold spans.
+    """
+
+    ner: Counts = field(default_factory=Counts)
+    spans: Counts = field(default_factory=Counts)
+    merged: Counts = field(default_factory=Counts)
+
+    def __add__(self, other: MeddocanCounts) -> MeddocanCounts:
+        return MeddocanCounts(self.ner + other.ner, self.spans + other.spans, self.merged + other.merged)
+
+
+def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet, *, profile: Profile = MEDDOCAN) -> MeddocanCounts:
+    """Return the official counts of one note.
+
+    As in the official scorer there is no scope: a prediction counts as wrong where it meets no gold, whatever its
+    label. Labels are those of the profile: where one stands for several of MEDDOCAN's, as for
+    the names of patients and of staff, taking one for the other is not counted as wrong.
+
+    Args:
+        note: Letters and digits are looked for between its spans.
+        gold: What there is to find.
+        pred: What was found.
+        profile: Labels to count under; a category that it does not count is left out on both sides.
+
+    Raises:
+        DigestError: A set of spans is of another note or another text.
+        OffsetError: A span ends after the note does.
+    """
+    labels, text = profile.labels, note.text
+    gold_ner, pred_ner = (
+        {(labels[span.label], span.start, span.end) for span in side.checked(note) if span.label in labels}
+        for side in (gold, pred)
+    )
+    gold_spans, pred_spans = ({(start, end) for _, start, end in side} for side in (gold_ner, pred_ner))
+    right = (gold_spans & pred_spans) | (_merged(gold_spans, text) & _merged(pred_spans, text))
+    wrong = sum(not _is_held(span, right) for span in pred_spans - gold_spans)
+    missed = sum(not _is_held(span, right) for span in gold_spans - pred_spans)
+    return MeddocanCounts(
+        _compared(gold_ner, pred_ner), _compared(gold_spans, pred_spans), Counts(len(right), wrong, missed)
+    )
+
+
+def _merged(spans: set[Range], text: str) -> set[Range]:
+    """Join neighbours in order; as in the official scorer a run ends where its last span does, not its longest."""
+    runs: list[Range] = []
+    for start, end in sorted(spans):
+        if runs and not any(map(str.isalnum, text[runs[-1][1] : start])):
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    return set(runs)
+
+
+def _is_held(span: Range, right: Iterable[Range]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in right)
+
+
+def _compared(gold: AbstractSet[Any], pred: AbstractSet[Any]) -> Counts:
+    return Counts(len(gold & pred), len(pred - gold), len(gold - pred))

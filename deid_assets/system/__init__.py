@@ -1,0 +1,1 @@
+"""What every part may need of the operating system: digests of files, and interrupts."""
