@@ -1,4 +1,4 @@
-"""Detectors and trainers found by entry point: listed without importing them, loaded loudly."""
+"""Detectors, trainers and formats found by entry point: listed without importing them, loaded loudly."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from deid_assets.system.digests import digest_of_files, files_below
 
 GROUP = "deid_assets.detectors"
 TRAINERS = "deid_assets.trainers"
+FORMATS = "deid_assets.formats"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
@@ -69,7 +70,7 @@ class Plugin:
 
 
 def available(group: str = GROUP) -> dict[str, Plugin]:
-    """Return every installed detector, or trainer, by name, without importing one.
+    """Return every installed detector, trainer or format, by name, without importing one.
 
     A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
     ``fault``, so that one broken plugin hides none of the others.
@@ -133,6 +134,20 @@ def load_trainer(name: str) -> Trainer:
     if not isinstance(trainer, Trainer) or trainer.name != name:
         raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
     return trainer
+
+
+def load_declaration(name: str, group: str, kind: str) -> object:
+    """Return the object that an entry point names, as it is.
+
+    Args:
+        name: Entry-point name.
+        group: Of the entry point.
+        kind: What it is called in messages.
+
+    Raises:
+        PluginError: There is none of that name, it has a fault, or it cannot be imported.
+    """
+    return _imported(_known(name, group, kind), kind)
 
 
 def _known(name: str, group: str, kind: str) -> Plugin:

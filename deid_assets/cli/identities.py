@@ -14,7 +14,7 @@ from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json
 from deid_assets.formats import Fault
-from deid_assets.formats.identities import IDENTITY_FORMATS, Identity, read_identities
+from deid_assets.formats.identities import Identity, read_identities
 from deid_assets.identities import IdentityTable, build_table
 
 identities_app = typer.Typer(no_args_is_help=True, help="Tables of what is known of patients.")
@@ -29,7 +29,11 @@ def build(
     out: Arg[Path, typer.Option(metavar="FILE", help="Table to write; it holds names in clear.")],
     format_name: Arg[
         str | None,
-        typer.Option("--format", metavar="NAME", help=f"{', '.join(IDENTITY_FORMATS)}; detected if not given."),
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, or a format that deid formats says holds identities; detected if not given.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -9,6 +9,8 @@ from deid_assets.cli.tables import print_rows
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS
+from deid_assets.formats.identities import identity_formats
+from deid_assets.formats.installed import installed
 
 
 @app.command()
@@ -44,7 +46,7 @@ def policies(*, as_json: JsonOption = False) -> int:
 def formats(*, as_json: JsonOption = False) -> int:
     """List the formats of notes.
 
-    With what each keeps besides ids and text.
+    With what each keeps besides ids and text; of one that cannot be used, why.
     """
     rows = [
         {
@@ -53,10 +55,15 @@ def formats(*, as_json: JsonOption = False) -> int:
             "holds": "a folder, one file per note" if known.is_folder else "one file, many notes",
             "keeps": sorted(known.keeps),
             "written": "yes" if known.writer_module is not None else "no",
+            "identities": "yes" if known.name in identity_formats() else "no",
+            "fault": "",
         }
         for known in FORMATS.values()
     ]
-    return print_rows(rows, columns=("name", "suffixes", "holds", "keeps", "written"), as_json=as_json)
+    nothing = {"suffixes": [], "keeps": [], "written": "no", "identities": "no"}
+    rows += [{"name": name, "holds": fault, "fault": fault, **nothing} for name, fault in installed().faults.items()]
+    columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
+    return print_rows(rows, columns=columns, as_json=as_json)
 
 
 @app.command()

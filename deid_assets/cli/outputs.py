@@ -10,7 +10,7 @@ from deid_assets.cli.app import PARTIAL, PLAIN_CSV, say
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError
-from deid_assets.formats import FORMATS, Format, WriteOptions
+from deid_assets.formats import FORMATS, Format, WriteOptions, format_named
 
 
 def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool, option: str = "--out") -> None:
@@ -51,10 +51,7 @@ def out_format(out: Path, chosen: str | None) -> Format:
     ]
     if chosen is None and not by_suffix:
         raise InputError(f"--out {out} has no suffix that says its format; add --to with one of {', '.join(FORMATS)}")
-    name = chosen or by_suffix[0]
-    if name not in FORMATS:
-        raise InputError(f"unknown format {name!r}; choose one of {', '.join(FORMATS)}")
-    return FORMATS[name]
+    return format_named(chosen or by_suffix[0])
 
 
 def write_options() -> WriteOptions:

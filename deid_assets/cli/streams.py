@@ -21,7 +21,7 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, detect_format, read_notes, read_spans
+from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, format_named, read_notes, read_spans
 from deid_assets.formats.read_settings import READ_SETTINGS, read_options
 from deid_assets.languages import language_of
 
@@ -93,8 +93,7 @@ class NoteSource:
         if not (self.path.is_file() or self.path.is_dir()):
             raise InputError(f"{self.path} is a pipe or a device; write its content to a file and name that")
         object.__setattr__(self, "format_name", self.chosen_format or detect_format(self.path))
-        if self.format_name not in FORMATS:
-            raise InputError(f"unknown format {self.format_name!r}; choose one of {', '.join(FORMATS)}")
+        format_named(self.format_name)
 
     def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
         """Yield notes, with the language told or that their text tells where they have none, and faults."""

@@ -89,7 +89,7 @@ def definitions_of(snapshot: Snapshot) -> dg.Definitions:
     released = snapshot.released
     absent = [name for name in settings.line_up if name not in plugins]
     upstream = [
-        *intake(settings),
+        *intake(settings, snapshot.format_versions),
         *tagger_assets(settings, list(recipes.values()), installed),
         *redaction_start(settings, policies),
         *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
@@ -153,8 +153,9 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
     ]
 
 
-def intake(settings: Settings) -> list[dg.AssetsDefinition]:
+def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition]:
     """Return what arrived: notes, and people's annotations of them."""
+    software = f"{software_version()}+{format_versions}"
     return [
         audited_asset(
             ingest.make_raw_notes,
@@ -162,7 +163,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=[LANDING],
-                code_version=f"{software_version()}+{settings.digest('languages', 'labels', 'gates', 'intake')}",
+                code_version=f"{software}+{settings.digest('languages', 'labels', 'gates', 'intake')}",
                 group="intake",
                 description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
                 kinds={"parquet", "restricted"},
@@ -176,7 +177,7 @@ def intake(settings: Settings) -> list[dg.AssetsDefinition]:
                 key=ingest.GOLD,
                 checks=ingest.GOLD_CHECKS,
                 deps=[ingest.RAW_NOTES],
-                code_version=f"{software_version()}+{settings.digest('labels', 'intake')}",
+                code_version=f"{software}+{settings.digest('labels', 'intake')}",
                 group="intake",
                 description="Annotations by people that came with the notes; empty where there are none.",
                 kinds={"parquet", "gold"},

@@ -1,4 +1,4 @@
-"""The table of formats. A reader or writer is imported when it is first used."""
+"""What a format is, and the formats of text, which are always there. A reader is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.options import ReadOptions, WriteOptions
-from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
 from deid_assets.formats.source import Source
 
 Reader = Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
@@ -38,6 +36,7 @@ class Format:
         is_told: Whether a file with one of the suffixes is of this format, for suffixes that several formats have;
             ``None`` when both could be. A format without it has the files that no other format claims.
         may_lack_notes: A file without a note is no fault, as long as the folder has one.
+        identities_module: Has the function ``identities``, where files of the format say who the patients are.
     """
 
     name: str
@@ -49,6 +48,7 @@ class Format:
     writer_module: str | None = ""
     is_told: Callable[[Path], bool | None] | None = None
     may_lack_notes: bool = False
+    identities_module: str = ""
 
     @property
     def reader(self) -> Reader:
@@ -57,24 +57,16 @@ class Format:
 
     @property
     def writer(self) -> Writer:
-        """From a path and notes to the whole output, or none of it.
-
-        Raises:
-            InputError: The format is only read.
-        """
-        if self.writer_module is None:
-            names = ", ".join(sorted(known.name for known in FORMATS.values() if known.writer_module is not None))
-            raise InputError(f"{self.name} is read only; write one of {names}")
+        """From a path and notes to the whole output, or none of it."""
         return cast("Writer", import_module(self.writer_module or self.module).write)
 
 
 _HERE = "deid_assets.formats"
 _NONE: frozenset[str] = frozenset()
 _SPANS = frozenset({"spans"})
-_WHOSE = frozenset({"patient_id", "lang"})
-_ALL = _SPANS | _WHOSE | {"native_label", "score", "source", "meta"}
+_ALL = _SPANS | {"patient_id", "lang", "native_label", "score", "source", "meta"}
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
+BUILT_IN: Mapping[str, Format] = MappingProxyType(
     {
         known.name: known
         for known in (
@@ -92,32 +84,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
                 keeps=frozenset({"spans", "lang"}),
                 writer_module=f"{_HERE}.conll_writer",
             ),
-            Format(
-                "fhir",
-                (".ndjson", ".json", ".jsonl"),
-                f"{_HERE}.fhir",
-                is_folder=False,
-                keeps=_WHOSE,
-                is_told=is_fhir,
-                may_lack_notes=True,
-            ),
-            Format("cda", (".xml", ".cda"), f"{_HERE}.cda", is_folder=True, keeps=_WHOSE, is_told=is_cda),
-            Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE),
-            Format("rtf", (".rtf",), f"{_HERE}.rtf", is_folder=True, keeps=_NONE),
-            Format("eml", (".eml",), f"{_HERE}.eml", is_folder=True, keeps=_NONE),
-            Format("pdf", (".pdf",), f"{_HERE}.pdf", is_folder=True, keeps=_NONE, writer_module=None),
-            Format(
-                "omop",
-                (".parquet", ".pq", ".omop"),
-                f"{_HERE}.omop",
-                is_folder=True,
-                keeps=frozenset({"patient_id"}),
-                writer_module=f"{_HERE}.omop_writer",
-                is_told=is_omop,
-                may_lack_notes=True,
-            ),
-            Format("hl7", (".hl7", ".er7"), f"{_HERE}.hl7", is_folder=False, keeps=_WHOSE, may_lack_notes=True),
         )
     }
 )
-"""Every format by name."""
+"""Formats of text by name."""

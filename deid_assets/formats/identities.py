@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, cast, get_args
 
 from deid_assets.core.errors import InputError
 from deid_assets.formats.annotated import Fault, RecordError
-from deid_assets.formats.catalogue import FORMATS
+from deid_assets.formats.catalogue import Format
 from deid_assets.formats.fields import is_encodable
+from deid_assets.formats.installed import FORMATS, format_named
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.registry import detect_format
@@ -69,15 +69,10 @@ class Identity:
 
 Reader = Callable[[Source, ReadOptions], Iterator[Identity | Fault]]
 
-_MODULES: Mapping[str, str] = MappingProxyType(
-    {
-        "cda": "deid_assets.formats.cda_identities",
-        "fhir": "deid_assets.formats.fhir_identities",
-        "hl7": "deid_assets.formats.hl7_identities",
-    }
-)
-IDENTITY_FORMATS = ("csv", *_MODULES)
-"""What identities are read from."""
+
+def identity_formats() -> list[str]:
+    """Return the names of the formats that identities are read from."""
+    return ["csv", *sorted(known.name for known in FORMATS.values() if known.identities_module)]
 
 
 def read_identities(
@@ -92,8 +87,8 @@ def read_identities(
 
     Args:
         path: A file, or a folder with files of one format in it and below.
-        format: ``csv`` (columns ``patient_id``, ``kind``, ``value``), ``fhir``, ``hl7`` or ``cda``; detected when not
-            given.
+        format: ``csv`` (columns ``patient_id``, ``kind``, ``value``) or another of ``identity_formats()``; detected when
+            not given.
         options: ``encoding`` and ``delimiter`` of CSV; ``max_note_chars`` bounds a record of the others.
 
     Raises:
@@ -102,15 +97,16 @@ def read_identities(
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file or folder of identities")
     name = format or detect_format(path)
-    if name not in IDENTITY_FORMATS:
-        raise InputError(f"{name} holds no identities that can be read; choose one of {', '.join(IDENTITY_FORMATS)}")
-    return _read(path, name, options)
+    known = format_named(name)
+    if name not in identity_formats():
+        raise InputError(f"{name} holds no identities that can be read; choose one of {', '.join(identity_formats())}")
+    return _read(path, known, options)
 
 
-def _read(path: Path, name: str, options: ReadOptions) -> Iterator[Identity | Fault]:
-    reader = read_csv if name == "csv" else cast("Reader", import_module(_MODULES[name]).identities)
+def _read(path: Path, known: Format, options: ReadOptions) -> Iterator[Identity | Fault]:
+    reader = read_csv if known.name == "csv" else cast("Reader", import_module(known.identities_module).identities)
     is_empty = True
-    for source in files(path, Selection(FORMATS[name].suffixes, options.ignore)):
+    for source in files(path, Selection(known.suffixes, options.ignore)):
         if isinstance(source, Fault):
             yield source
             is_empty = False
@@ -123,7 +119,7 @@ def _read(path: Path, name: str, options: ReadOptions) -> Iterator[Identity | Fa
             is_empty = False
             yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
     if is_empty:
-        yield Fault.at(".", "empty-file", f"no identity that can be read as {name} is there; name another file")
+        yield Fault.at(".", "empty-file", f"no identity that can be read as {known.name} is there; name another file")
 
 
 def identity(patient_id: str | None, kind: str, value: str) -> Identity:

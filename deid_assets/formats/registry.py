@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deid_assets.core.errors import InputError
@@ -11,8 +11,9 @@ from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
 from deid_assets.formats.archives import suffix_of
 from deid_assets.formats.assemble import assemble
-from deid_assets.formats.catalogue import FORMATS, Format
+from deid_assets.formats.catalogue import Format
 from deid_assets.formats.fields import is_encodable
+from deid_assets.formats.installed import FORMATS, Outside, format_named, installed, known_by_files
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.selection import Selection, Told, tell_nobody
 from deid_assets.formats.source import Source, files
@@ -36,11 +37,12 @@ def detect_format(path: Path) -> str:
     """
     by_suffix: dict[str, int] = {}
     found: set[str] = set()
-    for file in _seen(path):
+    known = known_by_files()
+    for file in _seen(path, known):
         suffix = file.suffix.lower()
         by_suffix[suffix] = by_suffix.get(suffix, 0) + 1
         if by_suffix[suffix] <= _LOOKED_AT:
-            found |= _candidates(suffix, file)
+            found |= _candidates(suffix, file, known)
     if ".ann" in by_suffix:
         found.discard("txt")
     if ".ann" not in by_suffix:
@@ -56,9 +58,9 @@ def _check_archive(path: Path) -> None:
             raise InputError(fault.message)
 
 
-def _seen(path: Path) -> Iterator[Path]:
+def _seen(path: Path, known: Sequence[Format | Outside]) -> Iterator[Path]:
     """Yield every file, members of archives among them; what cannot be unpacked is a fault when it is read."""
-    every = tuple({suffix for known in FORMATS.values() for suffix in known.suffixes})
+    every = tuple({suffix for one in known for suffix in one.suffixes})
     named = [path]
     if path.is_dir():
         files_of = ((Path(folder, name) for name in sorted(names)) for folder, _, names in os.walk(path))
@@ -71,9 +73,9 @@ def _seen(path: Path) -> Iterator[Path]:
             yield from (found.path for found in files(file, Selection(every)) if isinstance(found, Source))
 
 
-def _candidates(suffix: str, path: Path) -> set[str]:
+def _candidates(suffix: str, path: Path, every: Sequence[Format | Outside]) -> set[str]:
     """Names of the formats that the file may be in: those that claim it, else those that claim none."""
-    known = [known for known in FORMATS.values() if suffix in known.suffixes]
+    known = [known for known in every if suffix in known.suffixes]
     answers = {other.name: other.is_told(path) for other in known if other.is_told}
     if None in answers.values():
         return {other.name for other in known}
@@ -84,7 +86,7 @@ def _candidates(suffix: str, path: Path) -> set[str]:
 def _written(path: Path) -> str:
     """Name of the format to write, by suffix alone: what is there already is replaced, whatever it is."""
     suffix = path.suffix.lower()
-    known = [known for known in FORMATS.values() if suffix in known.suffixes]
+    known = [known for known in known_by_files() if suffix in known.suffixes]
     found = {other.name for other in known if not other.is_told} or {other.name for other in known}
     return _only(found - {"brat"} if suffix == ".txt" else found, path)
 
@@ -101,7 +103,10 @@ def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
         seen = f"could be {' or '.join(sorted(found))}" if found else "is none that is known"
         raise FormatError(path, f"{seen}; name one with --format: {', '.join(sorted(FORMATS))}")
-    return found.pop()
+    (name,) = found
+    if name not in FORMATS:
+        raise FormatError(path, f"is {name}: {installed().faults[name]}")
+    return name
 
 
 def read_notes(
@@ -161,13 +166,7 @@ def check_drafts(
 def _chosen_for(path: Path, name: str | None) -> Format:
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file or folder of notes")
-    return _chosen(name or detect_format(path))
-
-
-def _chosen(name: str) -> Format:
-    if name not in FORMATS:
-        raise InputError(f"unknown format {name!r}; choose one of {', '.join(sorted(FORMATS))}")
-    return FORMATS[name]
+    return format_named(name or detect_format(path))
 
 
 def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection) -> Iterator[Draft | Fault]:
@@ -248,7 +247,10 @@ def write_notes(
         DigestError: Spans belong to another text.
         OffsetError: A span ends after its note.
     """
-    chosen = _chosen(format or _written(path))
+    chosen = format_named(format or _written(path))
+    if chosen.writer_module is None:
+        names = ", ".join(sorted(known.name for known in FORMATS.values() if known.writer_module is not None))
+        raise InputError(f"{chosen.name} is read only; write one of {names}")
     if chosen.is_folder and path.suffix.lower() in chosen.suffixes:
         raise InputError(f"{chosen.name} writes one file per note; name a folder instead of {path.name}")
     seen: set[str] = set()

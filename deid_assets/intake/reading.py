@@ -15,7 +15,8 @@ from deid_assets.config.settings import Reading
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.phi import LabelMap
-from deid_assets.formats import FORMATS, ReadOptions
+from deid_assets.formats import ReadOptions
+from deid_assets.formats.installed import fault_of
 from deid_assets.formats.read_settings import read_options
 
 BATCH_TOML = "batch.toml"
@@ -108,8 +109,8 @@ def _checked(where: str, own: Mapping[str, object]) -> Reading:
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         raise ConfigError(f"{where}: {fault['loc'][0]}: {fault['msg']}") from None
-    if reading.format and reading.format not in FORMATS:
-        raise ConfigError(f"{where}: format is none of {', '.join(sorted(FORMATS))}; choose one")
+    if reading.format and (fault := fault_of(reading.format)):
+        raise ConfigError(f"{where}: {fault}")
     if reading.labels:
         label_map(reading.labels)
     read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True)

@@ -15,7 +15,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import Plugin, available
+from deid_assets.plugins import FORMATS, Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.system.digests import digest_of_files, files_below
 from deid_assets.training import Recipe
@@ -36,6 +36,7 @@ class Snapshot:
         recipes: Taggers that the settings name, by the recipe's name.
         policies: Redaction policies by the name or path that the settings give.
         software: This package's version and digest.
+        formats: Plugins that bring formats, by the format's name.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
             definitions share a process.
     """
@@ -45,6 +46,7 @@ class Snapshot:
     recipes: Mapping[str, Recipe]
     policies: Mapping[str, Policy]
     software: str
+    formats: Mapping[str, Plugin] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -66,6 +68,7 @@ class Snapshot:
             recipes_of(settings),
             {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
             software_version(),
+            available(FORMATS),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
         )
@@ -103,11 +106,17 @@ class Snapshot:
         made_of = {
             "settings": self.settings.model_dump(mode="json"),
             "plugins": {name: plugin.code_version for name, plugin in self.installed.items()},
+            "formats": {name: plugin.code_version for name, plugin in self.formats.items()},
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
         }
         return self.key.derive("snapshot", json.dumps(made_of, sort_keys=True)).hex()
+
+    @property
+    def format_versions(self) -> str:
+        """Short digest of the versions of all plugins that bring formats."""
+        return digest_of(f"{name} {plugin.code_version}" for name, plugin in self.formats.items())[:12]
 
     def digest_of_detector(self, name: str) -> str:
         """Return a short digest of a detector's options and of what the files they name hold."""
@@ -138,10 +147,10 @@ class Snapshot:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
             raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
-        present = available()
-        for name, plugin in self.installed.items():
-            if name not in present or present[name].code_version != plugin.code_version:
-                raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")
+        for taken, present in ((self.installed, available()), (self.formats, available(FORMATS))):
+            for name, plugin in taken.items():
+                if name not in present or present[name].code_version != plugin.code_version:
+                    raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")
         for name in detectors:
             if name in self._options and self.settings.digest_of_detector(name) != self._options[name]:
                 raise ProvenanceError(

@@ -6,7 +6,7 @@ python tests/fuzz/readers.py --engine atheris --seconds 3600 [--format docx] [--
 Hypothesis cuts pieces out of the golden files and puts others in; atheris (``pip install atheris``) grows inputs that
 reach new code. A reader answers with notes and faults, or says with InputError that it takes none of it; whatever else
 it raises, or an answer that takes longer than ``SLOW_S``, is written into the folder ``findings`` beside this file.
-What was found and mended stays in ``tests/formats/data/broken`` and is read again by every test run.
+What was found and mended becomes a test.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
-from deid_assets.formats import Annotated, Fault, read_notes
-from deid_assets.formats.catalogue import FORMATS
+from deid_assets.formats import FORMATS, Annotated, Fault, read_notes
 
-DATA = Path(__file__).parents[1] / "formats" / "data"
+ROOT = Path(__file__).parents[2]
+DATA = (ROOT / "tests" / "formats" / "data", *sorted(ROOT.glob("plugins/*_formats/tests/data")))
 FINDINGS = Path(__file__).with_name("findings")
 SHARED_MEMORY = Path("/dev/shm")
 SLOW_S = 30.0
@@ -41,8 +41,8 @@ PIECES = [b'"', b"\n", b"\r", b"\0", b"{", b"]", b"NaN", b"-1", b"<", b"&", b"\x
 def golden(name: str) -> list[Path]:
     """The golden files of a format."""
     chosen = FORMATS[name]
-    beside = [path for path in (DATA / name).rglob("*") if path.is_file()] if (DATA / name).is_dir() else []
-    return [path for path in (*beside, *DATA.glob("notes.*")) if path.suffix.lower() in chosen.suffixes]
+    beside = [path for folder in DATA for path in (folder / name).rglob("*") if path.is_file()]
+    return [path for path in (*beside, *DATA[0].glob("notes.*")) if path.suffix.lower() in chosen.suffixes]
 
 
 def read(name: str, suffix: str, content: bytes) -> None:
@@ -126,7 +126,7 @@ def by_atheris(names: list[str], seconds: float) -> int:
     """Let atheris grow inputs until the time is over; the first byte chooses the format."""
     import atheris
 
-    with atheris.instrument_imports(include=["deid_assets.formats"], enable_loader_override=False):
+    with atheris.instrument_imports(include=["deid_assets.formats", "deid_clinical_formats", "deid_document_formats"], enable_loader_override=False):
         for name in names:
             FORMATS[name].reader  # noqa: B018 - loads the reader
     kinds = [(name, suffix) for name in names for suffix in FORMATS[name].suffixes[:1]]

@@ -11,6 +11,7 @@ import re
 import tempfile
 import zipfile
 import zlib
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -21,7 +22,8 @@ import pytest
 from deid_assets.core.errors import InputError
 from deid_assets.formats import Annotated, Fault, read_notes
 
-DATA = Path(__file__).parents[1] / "formats" / "data"
+ROOT = Path(__file__).parents[2]
+DATA = (ROOT / "tests" / "formats" / "data", *sorted(ROOT.glob("plugins/*_formats/tests/data")))
 PIECES = (b"", b"<", b">", b"&", b"&#0;", b'"', b"\0", b"\xff", b"</w:p>", b"%PDF", b"[" * 40, b"9" * 20, b"-1", b"{")
 TEXTS = ("", "\0", "\ud7ff", "é" * 9, "[]", "null", '[{"start": -1}]', "x" * 70_000, "\u2028")
 
@@ -92,7 +94,7 @@ CONTAINERS = {
 @pytest.mark.parametrize("suffix", CONTAINERS)
 def test_damage_inside_a_container_gives_notes_or_faults_campaign(suffix, campaign):
     damaged, share, whole = CONTAINERS[suffix]
-    originals = [path.read_bytes() for path in sorted(DATA.rglob(f"*{suffix}")) if "broken" not in path.parts]
+    originals = [path.read_bytes() for path in chain(*(sorted(folder.rglob(f"*{suffix}")) for folder in DATA))]
     assert originals
     for number in range(campaign.size(share, whole)):
         rng = Random(number)

@@ -1,0 +1,140 @@
+"""Every format that is installed: those of text, and those of plugins, found by entry point.
+
+A plugin's declaration is imported when the first format is looked for; its readers only when they are used. What cannot
+be loaded is listed with its fault and hides no other format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from deid_assets.core.errors import InputError, PluginError
+from deid_assets.formats.catalogue import BUILT_IN, Format
+from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
+from deid_assets.plugins import FORMATS as GROUP
+from deid_assets.plugins import available, load_declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A format of a plugin of this project: known by its files, so that they are told where the plugin is missing.
+
+    Args:
+        name: As in ``Format``.
+        plugin: Distribution that brings it.
+        suffixes: As in ``Format``.
+        is_told: As in ``Format``.
+    """
+
+    name: str
+    plugin: str
+    suffixes: tuple[str, ...]
+    is_told: Callable[[Path], bool | None] | None = None
+
+    @property
+    def fault(self) -> str:
+        """Why it is not there."""
+        return f"its plugin {self.plugin} is not installed; pip install {self.plugin}"
+
+
+_CLINICAL, _DOCUMENTS = "deid-clinical-formats", "deid-document-formats"
+OUTSIDE: Mapping[str, Outside] = MappingProxyType(
+    {
+        known.name: known
+        for known in (
+            Outside("cda", _CLINICAL, (".xml", ".cda"), is_cda),
+            Outside("fhir", _CLINICAL, (".ndjson", ".json", ".jsonl"), is_fhir),
+            Outside("hl7", _CLINICAL, (".hl7", ".er7")),
+            Outside("omop", _CLINICAL, (".parquet", ".pq", ".omop"), is_omop),
+            Outside("docx", _DOCUMENTS, (".docx", ".docm")),
+            Outside("eml", _DOCUMENTS, (".eml",)),
+            Outside("pdf", _DOCUMENTS, (".pdf",)),
+            Outside("rtf", _DOCUMENTS, (".rtf",)),
+        )
+    }
+)
+"""Formats of this project's own plugins, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What is installed.
+
+    Args:
+        usable: Formats by name.
+        faults: Why a format cannot be used, by its name.
+    """
+
+    usable: Mapping[str, Format]
+    faults: Mapping[str, str]
+
+
+@cache
+def installed() -> Installed:
+    """Return the formats that this process reads and writes, as they were when the first was looked for."""
+    usable, faults = dict(BUILT_IN), {}
+    for name, plugin in available(GROUP).items():
+        if name in BUILT_IN:
+            faults[f"{name} of {plugin.distribution}"] = f"deid-assets has a format {name}; rename that of the plugin"
+            continue
+        try:
+            usable[name] = _declaration(name)
+        except PluginError as error:
+            faults[name] = str(error)
+    faults |= {name: known.fault for name, known in OUTSIDE.items() if name not in usable and name not in faults}
+    return Installed(MappingProxyType(usable), MappingProxyType(faults))
+
+
+def _declaration(name: str) -> Format:
+    found = load_declaration(name, GROUP, "format")
+    if not isinstance(found, Format) or found.name != name:
+        raise PluginError(f"format {name!r}: its entry point names no Format of that name")
+    return found
+
+
+class _Usable(Mapping[str, Format]):
+    """The usable formats; a plugin's declaration is imported when one is asked for."""
+
+    def __getitem__(self, name: str) -> Format:
+        return installed().usable[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(installed().usable)
+
+    def __len__(self) -> int:
+        return len(installed().usable)
+
+
+FORMATS: Mapping[str, Format] = _Usable()
+"""Every format that can be used, by name."""
+
+
+def known_by_files() -> list[Format | Outside]:
+    """Return every format that a file may be in, usable or not."""
+    found = installed()
+    return [*found.usable.values(), *(known for name, known in OUTSIDE.items() if name not in found.usable)]
+
+
+def format_named(name: str) -> Format:
+    """Return a format by its name.
+
+    Raises:
+        InputError: It is unknown, or cannot be used; the message says which plugin to install or mend.
+    """
+    if fault := fault_of(name):
+        raise InputError(fault)
+    return installed().usable[name]
+
+
+def fault_of(name: str) -> str:
+    """Why a format cannot be used, or nothing."""
+    found = installed()
+    if name in found.usable:
+        return ""
+    if name in found.faults:
+        return f"format {name!r} cannot be used: {found.faults[name]}"
+    return f"unknown format {name!r}; choose one of {', '.join(sorted(found.usable))}"

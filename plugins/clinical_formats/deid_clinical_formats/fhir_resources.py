@@ -1,0 +1,187 @@
+"""The resources of a FHIR R4 file: one resource, a ``Bundle``, or one resource per line (bulk export)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from deid_assets.formats.plugin_api import (
+    MAX_BYTES_PER_CHAR,
+    SLACK_BYTES,
+    Fault,
+    ReadOptions,
+    RecordError,
+    Source,
+    decoded,
+    optional_string,
+    parse_json,
+    read_bytes,
+    records,
+)
+
+Element = Mapping[str, object]
+FHIR_ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
+"""Of a resource (FHIR R4, data type ``id``)."""
+_TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
+_PATIENT = re.compile(r"(?:.*/)?Patient/([^/]+)(?:/_history/.*)?", re.DOTALL)
+_MAX_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource and its place.
+
+    Args:
+        type: ``resourceType``.
+        element: Its JSON object.
+        line: Of bulk export; ``None`` where the file is one JSON value.
+        place: ``"entry 2: "`` in a ``Bundle``, to begin a reason with.
+        binaries: Base64 of the ``Binary`` resources of the same ``Bundle``, by the addresses that may name them.
+    """
+
+    type: str
+    element: Element = field(repr=False)
+    line: int | None
+    place: str
+    binaries: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def id(self) -> str | None:
+        """The logical id, where there is one that can be shown."""
+        found = self.element.get("id")
+        return found if isinstance(found, str) and found.isprintable() else None
+
+
+def resources(source: Source, options: ReadOptions) -> Iterator[Resource | Fault]:
+    """Yield every resource of a file, those of a ``Bundle`` one by one.
+
+    A ``.json`` file is one JSON value; any other has one per line. An error that a server left in its place
+    (``OperationOutcome``) is a fault: something was not exported.
+    """
+    max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR * 4 // 3 + SLACK_BYTES  # base64 has 4 signs for 3 bytes
+    for line, text in _values(source, max_bytes):
+        if isinstance(text, Fault):
+            yield text
+            continue
+        try:
+            yield from _opened(source, parse_json(text), line, "", depth=0, binaries={})
+        except RecordError as error:
+            yield source.fault(error.kind, error.reason, line=line)
+
+
+def _values(source: Source, max_bytes: int) -> Iterator[tuple[int | None, str | Fault]]:
+    if source.path.suffix.lower() == ".json":
+        blob = read_bytes(source, max_bytes=max_bytes)
+        yield None, blob if isinstance(blob, Fault) else _text(source, blob)
+        return
+    with source.path.open("rb") as file:
+        for record in records(file, max_bytes=max_bytes):
+            text = decoded(record, source, "utf-8", max_bytes=max_bytes)
+            if isinstance(text, Fault) or (text and not text.isspace()):
+                yield record.line, text
+
+
+def _text(source: Source, blob: bytes) -> str | Fault:
+    try:
+        return blob.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return source.fault("undecodable", f"byte {error.start} is not utf-8; convert the file")
+
+
+def _opened(
+    source: Source, value: object, line: int | None, place: str, *, depth: int, binaries: Mapping[str, str]
+) -> Iterator[Resource | Fault]:
+    resource = _resource(value, line, place)
+    if resource.type == "OperationOutcome":
+        if any(issue.get("severity") in ("error", "fatal") for issue in objects(resource.element, "issue")):
+            reason = f"{place}the server reports an error in place of data (OperationOutcome); export it again"
+            yield source.fault("malformed", reason, line=line)
+        return
+    if resource.type != "Bundle":
+        yield replace(resource, binaries=binaries)
+        return
+    if depth >= _MAX_DEPTH:
+        raise RecordError("malformed", f"{place}a Bundle lies more than {_MAX_DEPTH} Bundles deep; export it flat")
+    entries = objects(resource.element, "entry", place=place)
+    own = dict(pair for entry in entries for pair in _binaries(entry))
+    for number, entry in enumerate(entries, start=1):
+        inner = f"{place}entry {number}: "
+        if entry.get("resource") is None:  # an entry may be a response or a deletion only
+            continue
+        try:
+            yield from _opened(source, _named(entry), line, inner, depth=depth + 1, binaries=own)
+        except RecordError as error:
+            yield source.fault(error.kind, error.reason, line=line)
+
+
+def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
+    resource, url = entry.get("resource"), entry.get("fullUrl")
+    if isinstance(resource, dict) and resource.get("resourceType") == "Binary":
+        encoded = resource.get("data")
+        for address in (url, f"Binary/{resource.get('id')}"):
+            if isinstance(encoded, str) and isinstance(address, str):
+                yield address, encoded
+
+
+def _named(entry: Element) -> object:
+    """The resource of an entry; where it has no id, its temporary name is one (FHIR R4, ``Bundle.entry.fullUrl``)."""
+    resource, url = entry["resource"], entry.get("fullUrl")
+    if isinstance(resource, dict) and resource.get("id") is None and isinstance(url, str):
+        return {**resource, "id": url.rsplit("/", 1)[-1].removeprefix("urn:uuid:")}
+    return resource
+
+
+def _resource(value: object, line: int | None, place: str) -> Resource:
+    kind = value.get("resourceType") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(kind, str) or not _TYPE.fullmatch(kind):
+        raise RecordError("malformed", f"{place}no FHIR resource with a resourceType; remove it or export it again")
+    return Resource(kind, value, line, place)
+
+
+def objects(element: Element, name: str, *, place: str = "") -> list[Element]:
+    """Return the objects of a list; an absent list has none.
+
+    Raises:
+        RecordError: It is no list of objects.
+    """
+    found = element.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise RecordError("malformed", f"{place}{name} is no list of objects; export it again")
+    return found
+
+
+def child(element: Element, name: str, *, place: str = "") -> Element:
+    """Return an object; an absent one is empty.
+
+    Raises:
+        RecordError: It is no object.
+    """
+    found = element.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise RecordError("malformed", f"{place}{name} is no object; export it again")
+    return found
+
+
+def patient_of(element: Element, *names: str, place: str = "") -> str | None:
+    """Return the patient that the first of the named references points to.
+
+    The id of ``Patient/<id>`` (relative, absolute or of a version) or of ``urn:uuid:<id>``; else the value of the
+    reference's identifier. ``None`` for a reference to something else, such as a group or a device.
+    """
+    for name in names:
+        reference = child(element, name, place=place)
+        target = optional_string(reference, "reference", owner=f"{place}{name}: ")
+        if target is None:
+            value = optional_string(child(reference, "identifier", place=place), "value", owner=f"{place}{name}: ")
+            if value:
+                return value
+        elif target.startswith("urn:uuid:"):
+            return target.removeprefix("urn:uuid:")
+        elif match := _PATIENT.fullmatch(target):
+            return match[1]
+    return None

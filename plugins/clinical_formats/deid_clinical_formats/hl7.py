@@ -1,0 +1,148 @@
+"""HL7 v2: the text of ``ORU`` and ``MDM`` messages, and a minimal ``MDM^T02`` for each note.
+
+A note is what the observations of one report say: OBX-5 of the types TX, FT and ST behind one OBR or TXA segment, one
+line each. Observations that are no text, such as numbers and codes, are no part of it; a document that lies in an
+observation (ED, RP) is a fault. Messages of other types hold no notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.formats.plugin_api import (
+    Annotated,
+    Draft,
+    Fault,
+    ReadOptions,
+    RecordError,
+    Source,
+    WriteOptions,
+    atomic_file,
+)
+from deid_clinical_formats.hl7_messages import Message, Segment, messages
+
+_TEXT = frozenset({"TX", "FT", "ST"})
+_DOCUMENTS = frozenset({"ED", "RP"})
+_ESCAPED = re.compile(r"[|^~\\&\0-\x1f\x7f\x85\u2028\u2029]")
+_NULL = '""'
+_NEVER = "19700101"
+"""In place of the time of writing, which would make every run differ, and of the note's, which identifies."""
+_LETTERS = {"|": "F", "^": "S", "~": "R", "\\": "E", "&": "T"}
+
+
+@dataclass(slots=True)
+class _Report:
+    """What one OBR or TXA begins."""
+
+    line: int
+    patient_id: str | None = field(repr=False)
+    lines: list[str] = field(default_factory=list, repr=False)
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield a draft per report, or one fault for a message whose reports cannot all be read."""
+    for message in messages(source, options):
+        if isinstance(message, Fault):
+            yield message
+            continue
+        header = message.segments[0]
+        note_id: str | None = None
+        try:
+            note_id = message.decode(header.field(10))
+            yield from _drafts(message, note_id, source)
+        except RecordError as error:
+            yield source.fault(error.kind, error.reason, line=message.line, note_id=note_id)
+
+
+def _drafts(message: Message, note_id: str, source: Source) -> list[Draft]:
+    header = message.segments[0]
+    if message.component(header.field(9), 1) not in ("ORU", "MDM"):
+        return []
+    reports = [report for report in _reports(message) if report.lines]
+    if reports and not note_id:
+        raise RecordError("missing-field", "no control id in MSH-10; give every message one")
+    lang = message.component(header.field(19), 1).lower()
+    return [
+        Draft(
+            source.name,
+            note_id if len(reports) == 1 else f"{note_id}-{number}",
+            "\n".join(report.lines),
+            line=report.line,
+            patient_id=report.patient_id,
+            lang=lang if re.fullmatch("[a-z]{2}", lang) else None,
+        )
+        for number, report in enumerate(reports, start=1)
+    ]
+
+
+def _reports(message: Message) -> list[_Report]:
+    patient_id: str | None = None
+    reports = [_Report(message.line, None)]
+    for segment in message.segments:
+        if segment.name == "PID":
+            patient_id = message.component(segment.field(3), 1) or None
+        if segment.name in ("PID", "OBR", "TXA"):
+            reports.append(_Report(segment.line, patient_id))
+        elif segment.name == "OBX":
+            reports[-1].lines += _lines(message, segment)
+    return reports
+
+
+def _lines(message: Message, segment: Segment) -> list[str]:
+    kind, value = message.decode(segment.field(2)), segment.field(5)
+    if kind in _TEXT:
+        return [message.decode(part) for part in value.split(message.marks.repetitions)]
+    if value and (kind in _DOCUMENTS or not kind):
+        what = f"a document ({kind})" if kind else "a value without a type"
+        reason = f"OBX at line {segment.line} holds {what}, which is not read; export its text as TX"
+        raise RecordError("malformed", reason)
+    return []
+
+
+def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
+    """Write one ``MDM^T02`` message per note, in UTF-8: id, language, patient where given, and one OBX per line.
+
+    Raises:
+        InputError: A note has spans, which HL7 v2 has no place for.
+    """
+    del options
+    with atomic_file(path) as file:
+        for annotated in notes:
+            if annotated.spans is not None:
+                raise InputError(
+                    f"note {annotated.note.note_id!r}: HL7 v2 holds no spans; write another format, or leave them out"
+                )
+            file.write("".join(f"{segment}\r" for segment in _segments(annotated.note)).encode())
+
+
+def _segments(note: Note) -> Iterator[str]:
+    """Yield the segments, with something harmless in every field that version 2.8 requires."""
+    note_id, lang = escaped(note.note_id), escaped(note.lang or "")
+    patient_id = f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escaped(note.patient_id)}^^^^PI"  # table 0203
+    yield rf"MSH|^~\&|deid-assets||||{_NEVER}||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE UTF-8|{lang}"
+    yield f"EVN||{_NEVER}"
+    yield f"PID|1||{patient_id}||^^^^^^S"  # a name withheld for anonymity (table 0200)
+    yield "PV1|1|N"  # no class of encounter applies (table 0004)
+    yield f"TXA|1|^Text|TX|||||||||{note_id}|||||DO"  # text, documented (tables 0191 and 0271)
+    for number, line in enumerate(note.text.split("\n"), start=1):
+        yield f"OBX|{number}|TX|^Text|1|{escaped(line)}||||||F"  # final (table 0085)
+
+
+def escaped(text: str) -> str:
+    """Return text with separators, control characters and line breaks as escape sequences.
+
+    Two quotes alone are the null value of HL7, so that the first of them is escaped, too.
+    """
+    if text == _NULL:
+        return '\\X22\\"'
+    return _ESCAPED.sub(_sequence, text)
+
+
+def _sequence(match: re.Match[str]) -> str:
+    letter = _LETTERS.get(match[0]) or f"X{match[0].encode().hex().upper()}"
+    return f"\\{letter}\\"

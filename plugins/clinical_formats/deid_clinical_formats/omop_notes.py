@@ -1,0 +1,47 @@
+"""Notes of an OMOP database, without a file that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deid_assets.core.label_maps import PHI
+from deid_assets.formats.plugin_api import Annotated, Fault, ReadOptions, assemble
+from deid_clinical_formats.omop import draft_of_row
+from deid_clinical_formats.omop_database import Database, database_rows
+
+_DEFAULT = ReadOptions()
+
+
+def read_omop(
+    url: str,
+    *,
+    table: str = "note",
+    schema: str | None = None,
+    batch: int = 256,
+    options: ReadOptions = _DEFAULT,
+) -> Iterator[Annotated | Fault]:
+    """Yield each note of a ``NOTE`` table in the order of ``note_id``, and each fault in its place.
+
+    Nothing is written to the database. A failure of the database is a fault and the last that is yielded: the notes
+    behind it are missing.
+
+    Args:
+        url: As SQLAlchemy has it, such as ``postgresql+psycopg://host/cdm``; never shown.
+        table: Its name.
+        schema: Its schema, where it is not the default one.
+        batch: Rows held at a time.
+        options: ``max_note_chars`` bounds a note.
+    """
+    place = f"{schema}.{table}" if schema else table
+    last = ""
+    for row in database_rows(Database(url, table, schema, batch), place):
+        draft = row if isinstance(row, Fault) else draft_of_row(*row, file=place)
+        if isinstance(draft, Fault):
+            yield draft
+        elif draft.note_id == last:  # in order, so that its like stands beside it
+            reason = f"note {last!r} came before; give every note its own id"
+            yield Fault.at(place, "duplicate-id", reason, line=draft.line, note_id=last)
+        else:
+            last = draft.note_id
+            result = assemble(draft, PHI, options)
+            yield from result if isinstance(result, list) else [result]

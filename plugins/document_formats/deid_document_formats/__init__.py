@@ -1,0 +1,13 @@
+"""Formats of documents for deid-assets: DOCX, PDF, RTF and mail."""
+
+from deid_assets.formats.plugin_api import Format
+
+__all__ = ["DOCX", "EML", "PDF", "RTF"]
+
+_HERE = "deid_document_formats"
+_NONE: frozenset[str] = frozenset()
+
+DOCX = Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE)
+RTF = Format("rtf", (".rtf",), f"{_HERE}.rtf", is_folder=True, keeps=_NONE)
+EML = Format("eml", (".eml",), f"{_HERE}.eml", is_folder=True, keeps=_NONE)
+PDF = Format("pdf", (".pdf",), f"{_HERE}.pdf", is_folder=True, keeps=_NONE, writer_module=None)

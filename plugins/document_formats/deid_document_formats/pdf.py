@@ -1,0 +1,127 @@
+"""PDF with a text layer: one file per note, pages joined by form feeds. It is read, never written.
+
+After the pages come one line each for the values of form fields (``name: value``), notes in the margin and targets of
+links, and the title, author, subject and keywords as ``name: value``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from deid_assets.formats.plugin_api import Draft, Fault, ReadOptions, Source
+from deid_document_formats.revisions import attachment_faults, hidden_lines
+
+_MAX_BYTES = 1 << 28
+_MAX_UNREADABLE = 0.05
+"""Share of characters that stand for no letter; a bullet here and there does, a font without a table has more."""
+_GLYPH_NAMES = re.compile(r"(?:/[A-Za-z]{1,4}[0-9]{1,5}){3,}")
+_SIGNATURE_WITHIN = 1024
+"""Bytes before which ``%PDF-`` has to stand (ISO 32000-1, annex H, implementation note 13)."""
+_REASONS = {
+    "malformed": "is damaged, or no PDF; print it to a new PDF",
+    "encrypted": "is encrypted; save it without a password",
+    "too-large": "has more text or needs more memory than allowed; raise --read max_note_chars or --read documents.max_memory_mib",
+    "form": "is an XFA form, whose fields are not read; print it to a new PDF",
+}
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield the file as one note, and a fault for each file that is embedded in it.
+
+    Another process reads it, within time and memory: about 0.4 s each on top of the reading.
+    """
+    refusal = _refusal(source)
+    if refusal is not None:
+        yield refusal
+        return
+    answer = _extracted(source, options)
+    if isinstance(answer, Fault):
+        yield answer
+        return
+    fault = _refused(source, answer["pages"], answer["warnings"], options)
+    if fault is not None:
+        yield fault
+    else:
+        shown = "\f".join(answer["pages"])
+        yield Draft(source.name, source.note_id, "\n".join([shown, *hidden_lines(answer["hidden"], shown)]))
+    yield from attachment_faults(source, answer["attachments"], options)
+
+
+def _refusal(source: Source) -> Fault | None:
+    if source.path.stat().st_size > _MAX_BYTES:
+        reason = f"is larger than {_MAX_BYTES} bytes; split it"
+        return source.fault("too-large", reason, note_id=source.note_id)
+    with source.path.open("rb") as file:
+        if b"%PDF-" not in file.read(_SIGNATURE_WITHIN):
+            return source.fault("malformed", _REASONS["malformed"], note_id=source.note_id)
+    return None
+
+
+def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
+    """Return the answer of the process that reads the file."""
+    request = {
+        "path": str(source.path.resolve()),
+        "layout": options.documents.layout,
+        "max_chars": options.max_note_chars,
+        "max_memory_mib": options.documents.max_memory_mib,
+        "cpu_s": math.ceil(options.documents.timeout_s) + 1,  # it ends also where this process was killed
+    }
+    # -P keeps the folder of the notes off the import path.
+    command = [sys.executable, "-P", "-m", "deid_document_formats.pdf_worker"]
+    try:
+        ran = subprocess.run(  # noqa: S603 - our own module; the path is in the request
+            command,
+            input=json.dumps(request).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a traceback may show text
+            timeout=options.documents.timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        reason = f"takes longer than {options.documents.timeout_s:g} s to read; print it to a new PDF, or raise --read documents.timeout_s"
+        return source.fault("timed-out", reason, note_id=source.note_id)
+    try:
+        answer: dict[str, Any] = json.loads(ran.stdout)
+    except ValueError:
+        answer = {"fault": "malformed"}
+    if "fault" in answer:
+        kind = answer["fault"]
+        shown = "malformed" if kind == "form" else kind
+        return source.fault(shown, _REASONS[kind], note_id=source.note_id)
+    return answer
+
+
+def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptions) -> Fault | None:
+    """Why the text is not that of the whole document, or ``None``."""
+    blank = [number for number, text in enumerate(pages, start=1) if not text.strip()]
+    if len(blank) == len(pages):
+        reason = "has no text layer, as a scan has none; recognise its text (OCR) and read that"
+        return source.fault("no-text-layer", reason, note_id=source.note_id)
+    if blank and options.documents.blank_pages == "refuse":
+        reason = (
+            f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text; recognise it (OCR), "
+            "or --read documents.blank_pages=keep"
+        )
+        return source.fault("no-text-layer", reason, note_id=source.note_id)
+    if warnings:
+        reason = "is damaged, or has a font that cannot be read, so text may be missing; print it to a new PDF"
+        return source.fault("malformed", reason, note_id=source.note_id)
+    if _unreadable_share("".join(pages)) > _MAX_UNREADABLE:
+        reason = "has a font whose letters cannot be told; recognise its text (OCR) and read that"
+        return source.fault("undecodable", reason, note_id=source.note_id)
+    return None
+
+
+def _unreadable_share(text: str) -> float:
+    """Share of the signs that stand for no letter, or are the glyph names that the library puts for them."""
+    seen = "".join(text.split())
+    unreadable = sum(char == "\ufffd" or unicodedata.category(char) in ("Cc", "Co", "Cn") for char in seen)
+    unreadable += sum(len(match[0]) for match in _GLYPH_NAMES.finditer(seen))
+    return unreadable / max(len(seen), 1)

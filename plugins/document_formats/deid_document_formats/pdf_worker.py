@@ -1,0 +1,126 @@
+"""The text of one PDF, read in a process of its own: ``python -P -m deid_document_formats.pdf_worker``.
+
+On standard input it takes one JSON object with the path, ``layout``, the most characters, MiB and seconds, and on standard
+output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the library's ``warnings``, or
+with the kind of a ``fault``. Whatever a hostile file does to the library ends this process and no other.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
+
+_HARMLESS = re.compile(
+    "Ignoring wrong pointing object|Multiple definitions in dictionary|Duplicate %%EOF|EOF marker not at start"
+    "|CAUTION: startxref found|/Prev=0 in|Xref table not zero-indexed|Ignoring malformed /ID|Rotated text discovered. L"
+    "|incorrect startxref|Limiting excessive|Found trailing newline|Optional font table|Clamping XRef"
+    "|Illegal character in NameObject|.* : FloatObject|Detected cycle in outline|Annotation sizes differ"
+)
+"""Warnings of pypdf 7 after which no text is missing; any other withholds the note."""
+_INFO = ("/Title", "/Author", "/Subject", "/Keywords")
+_ANNOTATION = ("/Contents", "/T", "/Subj")
+
+
+class _Warnings(logging.Handler):
+    """Counts what the library warns of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += not _HARMLESS.match(record.getMessage())
+
+
+def _bound(*, memory_mib: int, cpu_s: int) -> None:
+    try:
+        import resource  # noqa: PLC0415 - not on Windows, where the parent bounds the time
+    except ImportError:
+        return
+    for kind, limit in ((resource.RLIMIT_AS, memory_mib << 20), (resource.RLIMIT_CPU, cpu_s)):
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def extracted(path: str, *, layout: bool, max_chars: int) -> dict[str, Any]:
+    """Return the pages and what surrounds them, or the kind of a fault."""
+    from pypdf import PdfReader  # noqa: PLC0415 - only this process needs it
+    from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415
+
+    warnings = _Warnings()
+    logging.getLogger("pypdf").addHandler(warnings)
+    try:
+        reader = PdfReader(path)
+        if reader.is_encrypted:
+            return {"fault": "encrypted"}
+        if reader.xfa:
+            return {"fault": "form"}
+        pages: list[str] = []
+        left = max_chars
+        for page in reader.pages:
+            pages.append(_text(page, layout=layout))
+            left -= len(pages[-1]) + 1
+            if left < 0:
+                return {"fault": "too-large"}
+        hidden = list(_hidden(reader))
+        attachments = len(list(reader.attachment_list)) + sum(_attached(page) for page in reader.pages)
+    except (LimitReachedError, MemoryError):
+        return {"fault": "too-large"}
+    except PyPdfError:
+        return {"fault": "malformed"}
+    return {"pages": pages, "hidden": hidden, "attachments": attachments, "warnings": warnings.count}
+
+
+def _text(page: PageObject, *, layout: bool) -> str:
+    if layout:
+        return page.extract_text(extraction_mode="layout", layout_mode_strip_rotated=False)
+    return page.extract_text().rstrip("\n")
+
+
+def _annotations(page: PageObject) -> Iterator[Any]:
+    for annotation in page.get("/Annots", ()) or ():
+        yield annotation.get_object()
+
+
+def _attached(page: PageObject) -> int:
+    return sum(annotation.get("/Subtype") == "/FileAttachment" for annotation in _annotations(page))
+
+
+def _hidden(reader: PdfReader) -> Iterator[str]:
+    """Yield the values of form fields, notes in the margin, targets of links, and properties."""
+    for name, field in (reader.get_fields() or {}).items():
+        value = field.get("/V")
+        if value is not None:
+            yield f"{name}: {value}"
+    for page in reader.pages:
+        for annotation in _annotations(page):
+            if annotation.get("/Subtype") != "/Widget":
+                yield from (str(annotation[key]) for key in _ANNOTATION if annotation.get(key))
+            action = annotation.get("/A")
+            target = action.get_object().get("/URI") if action is not None else None
+            if target is not None:
+                yield str(target)
+    properties: Mapping[str, Any] = reader.metadata or {}
+    for key in _INFO:
+        value = properties.get(key)
+        if value:
+            yield f"{key[1:]}: {value}"
+
+
+def main() -> None:
+    """Read one request and write one answer."""
+    request = json.load(sys.stdin)
+    _bound(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
+    answer = extracted(request["path"], layout=request["layout"], max_chars=request["max_chars"])
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

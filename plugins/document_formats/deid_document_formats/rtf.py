@@ -1,0 +1,85 @@
+"""RTF: one file per note, read with all text that it shows or hides.
+
+Order of the text: headers, body, footers, footnotes and endnotes, comments, text boxes, and then one line each for
+what is hidden: field codes, names of authors, what an unknown extension holds, and the document properties as
+``name: value``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from deid_assets.core.errors import InputError
+from deid_assets.formats.plugin_api import (
+    Annotated,
+    Draft,
+    Fault,
+    ReadOptions,
+    RecordError,
+    Source,
+    WriteOptions,
+    atomic_folder,
+    read_bytes,
+    write_member,
+)
+from deid_document_formats.revisions import attachment_faults, without_text
+from deid_document_formats.rtf_text import RtfText
+
+_BYTES_PER_CHAR = 8
+"""``\\u12345?`` for every character; pictures come on top."""
+_MAX_PICTURE_BYTES = 1 << 26
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+    """Yield the file as one note, and a fault for each object that is embedded in it."""
+    max_bytes = options.max_note_chars * _BYTES_PER_CHAR + _MAX_PICTURE_BYTES
+    blob = read_bytes(source, max_bytes=max_bytes, note_id=source.note_id)
+    if isinstance(blob, Fault):
+        yield blob
+        return
+    try:
+        document = RtfText(blob)
+        text = document.text()
+    except RecordError as error:
+        yield source.fault(error.kind, error.reason, note_id=source.note_id)
+        return
+    if not text.strip() and (document.pictures or not text):
+        yield without_text(source, pictures=document.pictures)
+    else:
+        yield Draft(source.name, source.note_id, text)
+    yield from attachment_faults(source, document.objects, options)
+
+
+def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
+    """Write one file per note: text without a font or property; neither date nor author is in it.
+
+    Raises:
+        InputError: A note has spans, which RTF cannot hold, or no text.
+    """
+    del options
+    with atomic_folder(path) as folder:
+        for annotated in notes:
+            note = annotated.note
+            if annotated.spans is not None or not note.text:
+                fault = "RTF holds no spans" if note.text else "an empty note cannot be a document"
+                raise InputError(f"note {note.note_id!r}: {fault}; write jsonl, csv or parquet")
+            write_member(folder, note.note_id, ".rtf", _document(note.text))
+
+
+_ESCAPES = {"\\": "\\\\", "{": "\\{", "}": "\\}", "\n": "\\par\n", "\t": "\\tab "}
+
+
+def _document(text: str) -> str:
+    head = "{\\rtf1\\ansi\\ansicpg1252\\uc1\\deff0{\\fonttbl{\\f0\\fswiss Arial;}}\\f0 "
+    return head + "".join(_escaped(char) for char in text) + "}\n"
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if " " <= char <= "~":
+        return char
+    units = char.encode("utf-16-le")
+    codes = (int.from_bytes(units[at : at + 2], "little", signed=True) for at in range(0, len(units), 2))
+    return "".join(f"\\u{code}?" for code in codes)
