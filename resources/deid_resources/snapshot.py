@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -116,7 +117,8 @@ class Snapshot:
     @property
     def format_versions(self) -> str:
         """Short digest of the versions of all plugins that bring formats."""
-        return digest_of(f"{name} {plugin.code_version}" for name, plugin in self.formats.items())[:12]
+        versions = ",".join(f"{name}={plugin.code_version}" for name, plugin in sorted(self.formats.items()))
+        return hashlib.sha256(versions.encode()).hexdigest()[:12]
 
     def digest_of_detector(self, name: str) -> str:
         """Return a short digest of a detector's options and of what the files they name hold."""

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from deid_assets import plugins
-from deid_assets.defs.build import build_definitions
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.defs.build import build_definitions, definitions_of
+from deid_resources.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -93,6 +95,30 @@ def test_an_edit_of_a_plugin_changes_the_code_version_of_its_spans_only(installa
     after = versions()
 
     assert {key for key in after if after[key] != before[key]} == {"spans/newcomer"}
+
+
+def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_a_run(
+    installation, tmp_path, monkeypatch
+):
+    package, info = tmp_path / "more" / "deid_shout", tmp_path / "more" / "deid_shout-1.0.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    monkeypatch.syspath_prepend(package.parent)
+    (package / "__init__.py").write_text("FORMAT = None")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid-shout\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[deid_assets.formats]\nshout = deid_shout:FORMAT\n")
+    taken = Snapshot.take(installation.settings())
+    before = {spec.key.to_user_string(): spec.code_version for spec in definitions_of(taken).resolve_all_asset_specs()}
+    taken.check_unchanged()
+
+    (package / "__init__.py").write_text("FORMAT = 1")
+    changed = Snapshot.take(installation.settings())
+    after = {spec.key.to_user_string(): spec.code_version for spec in definitions_of(changed).resolve_all_asset_specs()}
+
+    assert {key for key in after if after[key] != before[key]} == {"raw_notes", "gold_annotations"}
+    assert changed.digest != taken.digest
+    with pytest.raises(ProvenanceError, match="plugin 'shout' changed"):
+        taken.check_unchanged()
 
 
 def test_a_detector_of_the_line_up_that_is_not_installed_is_shown_as_such(installation):

@@ -126,7 +126,9 @@ def by_atheris(names: list[str], seconds: float) -> int:
     """Let atheris grow inputs until the time is over; the first byte chooses the format."""
     import atheris
 
-    with atheris.instrument_imports(include=["deid_assets.formats", "deid_clinical_formats", "deid_document_formats"], enable_loader_override=False):
+    with atheris.instrument_imports(
+        include=["deid_assets.formats", "deid_clinical_formats", "deid_document_formats"], enable_loader_override=False
+    ):
         for name in names:
             FORMATS[name].reader  # noqa: B018 - loads the reader
     kinds = [(name, suffix) for name in names for suffix in FORMATS[name].suffixes[:1]]

@@ -1,0 +1,170 @@
+"""Formats of plugins: found, broken, doubled and missing, tried with distributions made on disk."""
+
+import importlib.metadata
+import json
+import sys
+
+import pytest
+
+from deid_assets import plugins
+from deid_assets.core.errors import InputError
+from deid_assets.core.note import Note
+from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
+from deid_assets.formats.installed import OUTSIDE, installed
+
+DECLARATION = """
+from deid_assets.formats.plugin_api import Format
+
+FORMAT = Format("{name}", (".{name}",), "deid_{name}.files", is_folder=True, keeps=frozenset())
+"""
+FILES = """
+from deid_assets.formats.plugin_api import Draft, atomic_folder, write_member
+
+
+def read(source, options):
+    yield Draft(source.name, source.note_id, source.path.read_text(encoding="utf-8").upper())
+
+
+def write(path, notes, options):
+    with atomic_folder(path) as folder:
+        for annotated in notes:
+            write_member(folder, annotated.note.note_id, ".shout", annotated.note.text)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _formats_looked_for_anew():
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+
+
+@pytest.fixture
+def add(tmp_path, monkeypatch):
+    """Lay a distribution with one format out in a folder on the path, as pip would."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def lay_out(name, *, declaration=DECLARATION, entry=None, distribution=None):
+        package, info = site / f"deid_{name}", site / f"{distribution or f'deid_{name}'}-1.0.dist-info"
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").write_text(declaration.format(name=name))
+        (package / "files.py").write_text(FILES)
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution or f'deid_{name}'}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{plugins.FORMATS}]\n{entry or name} = deid_{name}:FORMAT\n")
+
+    yield lay_out
+    for name in [name for name in sys.modules if name.startswith(("deid_shout", "deid_broken"))]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch):
+    """No distribution with a format is installed."""
+
+    def found(*, group):
+        return () if group == plugins.FORMATS else importlib.metadata.entry_points(group=group)
+
+    monkeypatch.setattr(plugins, "entry_points", found)
+
+
+def test_a_format_of_a_plugin_is_detected_read_and_written(add, tmp_path):
+    add("shout")
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.shout").write_text("fine")
+
+    assert detect_format(folder) == detect_format(folder / "a.shout") == "shout"
+    assert list(read_notes(folder)) == [Annotated(Note("a", "FINE"))]
+    write_notes(tmp_path / "out", [Annotated(Note("b", "QUIET"))], format="shout")
+    assert (tmp_path / "out" / "b.shout").read_text() == "QUIET"
+
+
+def test_listing_imports_no_plugin(add):
+    add("shout", declaration="raise RuntimeError('imported')")
+
+    assert plugins.available(plugins.FORMATS)["shout"].fault == ""
+    assert "deid_shout" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("declaration", "entry", "reason"),
+    [
+        ("raise RuntimeError('Jane Doe')", None, "cannot be imported (RuntimeError)"),
+        ("FORMAT = 7", None, "names no Format of that name"),
+        (DECLARATION, "other", "names no Format of that name"),
+        (DECLARATION, "Bad-Name", "name must match"),
+    ],
+)
+def test_a_broken_plugin_is_listed_with_its_fault_and_hides_no_other(add, declaration, entry, reason, tmp_path):
+    add("broken", declaration=declaration, entry=entry)
+    add("shout")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "n1", "text": "fine"}))
+
+    assert reason in installed().faults[entry or "broken"]
+    assert "Jane Doe" not in installed().faults[entry or "broken"]
+    assert "shout" in FORMATS
+    assert detect_format(tmp_path / "a.jsonl") == "jsonl"
+    with pytest.raises(InputError, match="cannot be used"):
+        format_named(entry or "broken")
+
+
+def test_a_name_that_is_taken_does_not_replace_the_format_that_has_it(add):
+    add("shout", entry="jsonl")
+    add("broken", declaration=DECLARATION.replace("{name}", "docx"), entry="docx")
+
+    assert FORMATS["jsonl"].module == "deid_assets.formats.jsonl"
+    assert "rename" in installed().faults["jsonl of deid_shout"]
+    assert "named by both" in installed().faults["docx"]
+
+
+FILES_OF = {
+    "cda": ("a.xml", '<ClinicalDocument xmlns="urn:hl7-org:v3"/>'),
+    "fhir": ("a.ndjson", '{"resourceType": "DocumentReference"}'),
+    "hl7": ("a.hl7", "MSH|^~\\&|"),
+    "omop": ("a.omop", "url_env = 'DB'"),
+    "docx": ("a.docx", "PK"),
+    "eml": ("a.eml", "From: a"),
+    "pdf": ("a.pdf", "%PDF-"),
+    "rtf": ("a.rtf", "{\\rtf1"),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_file_whose_plugin_is_missing_is_an_error_that_names_the_plugin(name, tmp_path):
+    file, content = FILES_OF[name]
+    path = tmp_path / "notes" / file
+    path.parent.mkdir()
+    path.write_text(content)
+
+    for place in (path, path.parent):
+        with pytest.raises(InputError, match=f"is {name}: .*pip install {OUTSIDE[name].plugin}"):
+            list(read_notes(place))
+    with pytest.raises(InputError, match=f"pip install {OUTSIDE[name].plugin}"):
+        list(read_notes(path, format=name))
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_file_whose_plugin_is_missing_beside_others_is_not_passed_over(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "n1", "text": "fine"}))
+    (tmp_path / "b.docx").write_bytes(b"PK")
+
+    with pytest.raises(InputError, match="could be docx or jsonl"):
+        list(read_notes(tmp_path))
+    found = list(read_notes(tmp_path, format="jsonl"))
+    assert found[0] == Annotated(Note("n1", "fine"))
+    assert [entry.kind for entry in found[1:] if isinstance(entry, Fault)] == ["other-format"]
+
+
+def test_what_is_known_of_formats_outside_is_what_their_plugins_say():
+    assert set(FORMATS) >= set(OUTSIDE), "the plugins of this project are installed for the tests"
+    for name, known in OUTSIDE.items():
+        plugin = plugins.available(plugins.FORMATS)[name]
+        assert (plugin.distribution, FORMATS[name].suffixes, FORMATS[name].is_told) == (
+            known.plugin,
+            known.suffixes,
+            known.is_told,
+        )
