@@ -121,7 +121,6 @@ def _zip_place(info: zipfile.ZipInfo, times: Counter[str], target: Target) -> Pa
     if path is None:
         return None
     if times[PurePosixPath(name).as_posix()] > 1:
-        target.written[PurePosixPath(name).as_posix()] = None
         target.refuse(name, "duplicate-id", "is twice in the archive, so neither is read; make the archive again")
     elif mode not in (0, stat.S_IFREG):
         target.refuse(name, "unreadable", "is no regular file; make the archive again without it")
@@ -207,7 +206,6 @@ def _untar_member(opened: tarfile.TarFile, member: tarfile.TarInfo, target: Targ
         return
     stream = opened.extractfile(member) if member.isreg() and not member.issparse() else None
     if stream is None:
-        target.written[PurePosixPath(member.name).as_posix()] = None
         target.refuse(member.name, "unreadable", "is no regular file; make the archive again without it")
         return
     try:

@@ -125,8 +125,8 @@ class Target:
                 self.written[plain] = None
             self.refuse(name, "duplicate-id", "is twice in the archive, so neither is read; make the archive again")
             return None
-        self.written[plain] = self.folder.joinpath(plain)
-        return self.written[plain]
+        self.written[plain] = None
+        return self.folder.joinpath(plain)
 
     def fill(self, name: str, path: Path, stream: Readable, size: int | None) -> None:
         """Copy a member; ``size`` is what it has to have, where the archive says so."""
@@ -135,15 +135,14 @@ class Target:
             file = path.open("xb")
         except OSError as error:
             _check_room(error)
-            self.written[PurePosixPath(name).as_posix()] = None
             self.refuse(name, "unreadable", "cannot be unpacked under its name; make the archive again")
             return
         try:
             with file:
                 self._copy(stream, file, size)
+            self.written[PurePosixPath(name).as_posix()] = path
         except BaseException as error:
             path.unlink()
-            self.written[PurePosixPath(name).as_posix()] = None
             _check_room(error)
             raise
 

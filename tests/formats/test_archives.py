@@ -368,6 +368,11 @@ def test_a_member_whose_name_is_no_file_name_here_is_a_fault(tmp_path):
     assert [kind for _, kind in found[1:]] == ["unreadable", "unreadable"]
 
 
+def test_a_cut_archive_with_a_member_whose_name_is_no_file_name_here_is_a_fault(tmp_path):
+    (tmp_path / "n.zip").write_bytes(zipped([("a" * 300 + ".txt", b"x"), ("b.txt", b"y")])[4:])
+    assert [kind for _, kind in summary(tmp_path / "n.zip")] == ["unreadable"]
+
+
 def test_an_archive_without_notes_is_a_fault(tmp_path):
     (tmp_path / "n.zip").write_bytes(zipped([("README.md", b"x")]))
     assert summary(tmp_path / "n.zip") == [("n.zip!/README.md", "other-format")]
