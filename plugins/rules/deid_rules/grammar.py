@@ -130,7 +130,12 @@ class NameGrammar:
             return None
         words = view.words[first : view.word_before(found[1]) + 1]
         kinds = [self.kind(word) for word in words if len(word) > 1 and not self.kind(word) & Kind.PARTICLE]
-        if len(words) < 2 or self.lexicon.is_phrase(words) or any(kind & Kind.INSTITUTION for kind in kinds):
+        if (
+            not kinds
+            or len(words) < 2
+            or self.lexicon.is_phrase(words)
+            or any(kind & Kind.INSTITUTION for kind in kinds)
+        ):
             return None
         strange = sum(not kind & Kind.COMMON for kind in kinds)
         told = any(kind & Kind.NAME for kind in kinds) or inverted
