@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from deid_assets.policies import check_digits as check
 from deid_assets.policies.dates import moved_day
 from deid_assets.policies.drawing import Draw, listed
+from deid_assets.reference import check_digits as check
 
 _CONSONANTS = "BCDFGLMNPRSTVZ"
 _FISCAL_MONTHS = "ABCDEHLMPRST"

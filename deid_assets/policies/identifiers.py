@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from deid_assets.core.phi import Phi
 from deid_assets.policies import birth_numbers
-from deid_assets.policies import check_digits as check
 from deid_assets.policies.drawing import Draw, listed
+from deid_assets.reference import check_digits as check
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _PEOPLE = frozenset((Phi.NATIONAL_ID, Phi.HEALTH_PLAN, Phi.MRN, Phi.ID))

@@ -8,8 +8,8 @@
         ...
 """
 
+from deid_assets.reference.grammars import languages
 from deid_assets.synthesis.corpus import GUIDELINE, KINDS, make_corpus
-from deid_assets.synthesis.grammar import languages
 from deid_assets.synthesis.hard_cases import HARD_CASES, HardCase
 from deid_assets.synthesis.sample import write_sample
 

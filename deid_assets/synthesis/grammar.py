@@ -1,6 +1,6 @@
 """Grammar files: how sentences and notes of a language are written.
 
-A folder ``grammars/<lang>`` holds ``*.txt`` files. A file holds rules, a rule holds alternatives::
+A folder of ``deid_assets/reference/grammars`` holds ``*.txt`` files. A file holds rules, a rule holds alternatives::
 
     # comment
     [symptom]                     one alternative per line
@@ -36,11 +36,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from importlib.resources.abc import Traversable
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
+from deid_assets.reference import grammars
 from deid_assets.synthesis.nodes import Node, parse
 
 _HEADER = re.compile(
@@ -110,25 +110,17 @@ class Grammar:
 
 
 @cache
-def languages() -> tuple[str, ...]:
-    """Return the languages that have a grammar folder, sorted."""
-    folder = resources.files(__package__) / "grammars"
-    return tuple(sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and len(entry.name) == 2))
-
-
-@cache
 def load_grammar(lang: str) -> Grammar:
     """Return the grammar of a language.
 
     Raises:
         ConfigError: The language has no grammar, or a file has a fault; the message names file and line.
     """
-    if lang not in languages():
-        raise ConfigError(f"no grammar for language {lang!r}; choose one of {', '.join(languages())}")
-    folder = resources.files(__package__) / "grammars" / lang
+    if lang not in grammars.languages():
+        raise ConfigError(f"no grammar for language {lang!r}; choose one of {', '.join(grammars.languages())}")
     rules: dict[str, Rule] = {}
     topics = []
-    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+    for path in sorted(grammars.folder(lang).iterdir(), key=lambda entry: entry.name):
         if path.name.endswith(".txt"):
             _add(rules, path, "")
         elif path.is_dir():

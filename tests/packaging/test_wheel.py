@@ -37,7 +37,7 @@ def test_top_level_names_are_the_two_packages(names):
         "deid_assets/reports/templates/*.css",
         "deid_assets/store/migrations/versions/*.py",
         "deid_assets/policies/builtin/*.toml",
-        "deid_assets/synthesis/grammars/**/*.txt",
+        "deid_assets/reference/grammars/**/*.txt",
     ],
 )
 def test_every_file_the_packages_read_is_in_the_wheel(root, names, pattern):

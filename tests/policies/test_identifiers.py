@@ -15,12 +15,12 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
-from deid_assets.policies import check_digits as check
 from deid_assets.policies.dates import patient_days
 from deid_assets.policies.identifiers import SCHEMES
 from deid_assets.policies.shapes import identifier
 from deid_assets.policies.shift import Shift
 from deid_assets.policies.tags import Tag
+from deid_assets.reference import check_digits as check
 
 KEY = Key(b"a key for tests, 24 bytes")
 PATIENTS = [str(number) for number in range(25)]

@@ -1,19 +1,15 @@
-"""Lists that packs are filled from: Faker's, and those of the package's own note generator."""
+"""Lists of names that packs are filled from: Faker's, merged with others."""
 
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from deid_assets.policies.drawing import fold, listed
 from deid_assets.policies.locales.pack import Sex
 
-_LEAD = re.compile(r"(?:\d+\* )?(?:<[a-z0-9_ ]+> )?")
-_ONLY = re.compile(r"(?:\d+\* )?<([a-z0-9_ ]+)> ")
 RECOGNISED = listed(
     "en_US en_GB en_IN es_ES es_MX it_IT fr_FR fr_BE fr_CH de_DE de_AT de_CH nl_NL nl_BE sv_SE fi_FI no_NO pl_PL cs_CZ "
     "sk_SK hr_HR sl_SI ro_RO hu_HU pt_PT pt_BR tr_TR et_EE lv_LV id_ID en_NG"
@@ -43,33 +39,6 @@ def faker(kind: str, locale: str) -> Any:
         return importlib.import_module(f"faker.providers.{kind}.{locale}").Provider
     except ModuleNotFoundError:
         return None
-
-
-def grammar_lines(lang: str, file: str, rule: str, only: str = "") -> tuple[str, ...]:
-    """Return the plain alternatives of a rule of the generator's grammar; those with variables are left out.
-
-    Args:
-        lang: Language of the grammar.
-        file: ``names``, ``places``, ``forms`` or ``words``.
-        rule: Header without brackets, such as ``given @f``.
-        only: A tag; alternatives that hold for other tags only are left out.
-    """
-    lines: list[str] = []
-    is_inside = False
-    for line in _grammar(lang, file).splitlines():
-        if line.startswith("["):
-            is_inside = line.strip("[]").partition(" :")[0] == rule
-        elif is_inside and line and "{" not in line and not line.startswith("#"):
-            held = _ONLY.match(line)
-            if not only or held is None or only in held[1].split():
-                lines.append(_LEAD.sub("", line, count=1))
-    return tuple(lines)
-
-
-@cache
-def _grammar(lang: str, file: str) -> str:
-    # Read as text: the generator is a sibling, which this package does not import.
-    return (resources.files("deid_assets") / "synthesis" / "grammars" / lang / f"{file}.txt").read_text("utf-8")
 
 
 def merged(known: Mapping[str, int], others: Iterable[str]) -> dict[str, int]:

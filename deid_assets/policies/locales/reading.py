@@ -16,6 +16,7 @@ from deid_assets.policies.drawing import fold, spelt_out
 from deid_assets.policies.locales import inflection, lists
 from deid_assets.policies.locales.finnish import Finnish
 from deid_assets.policies.locales.pack import Inflection, Locale, NameWords, PhraseWords, PlaceWords, Pool, Sex
+from deid_assets.reference import grammars
 
 InflectionName = Literal["none", "english", "german", "dutch", "swedish", "french", "finnish"]
 _INFLECTIONS: Mapping[str, Inflection] = {
@@ -163,7 +164,7 @@ class LocaleFile(_Table):
         return frozenset(map(fold, (*last, *(name.split()[-1] for name in known if " " in name))))
 
     def _lines(self, file: str, rule: str) -> tuple[str, ...]:
-        return lists.grammar_lines(self.lang, file, rule) if self.grammar else ()
+        return grammars.plain_lines(self.lang, file, rule) if self.grammar else ()
 
     def _phrase_words(self, table: PhraseTable) -> PhraseWords:
         suffixes = tuple(sorted(map(fold, table.suffixes.split()), key=len, reverse=True))

@@ -7,27 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from deid_assets import LabelMap, Note, Phi, Span, SpanSet
+from deid_assets import Note, Span, SpanSet
+from deid_assets.core.label_maps import label_map
 
 __all__ = ["TAGS", "DeduceDetector"]
 
-TAGS = LabelMap(
-    "deduce",
-    {
-        "bsn": Phi.NATIONAL_ID,
-        "datum": Phi.DATE,
-        "emailadres": Phi.EMAIL,
-        "id": Phi.ID,
-        "leeftijd": Phi.AGE,
-        "locatie": Phi.LOCATION,
-        "patient": Phi.NAME,
-        "persoon": Phi.NAME,
-        "telefoonnummer": Phi.PHONE,
-        "url": Phi.URL,
-        "ziekenhuis": Phi.HOSPITAL,
-        "zorginstelling": Phi.ORGANIZATION,
-    },
-)
+TAGS = label_map("deduce")
 """Tags of Deduce's result; the tags of its inner steps are turned into these before it answers."""
 
 

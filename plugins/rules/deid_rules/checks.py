@@ -59,104 +59,26 @@ def _phone(text: str) -> bool:
     return 7 <= len(digits) <= 17 and len(set(digits)) > 1
 
 
-# Transliteration and weights: 49 CFR 565.15 (c), table III to V.
-_VIN_VALUES = dict(
-    zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", [*range(10), *range(1, 9), *range(1, 6), 7, 9, *range(2, 10)], strict=True)
-)
-_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-
-
 def _vin(text: str) -> bool:
-    if len(text) != 17 or not set(text.upper()) <= set(_VIN_VALUES):
-        return False
-    rest = sum(_VIN_VALUES[letter] * weight for letter, weight in zip(text.upper(), _VIN_WEIGHTS, strict=True)) % 11
-    return text[8].upper() == ("X" if rest == 10 else str(rest))
+    from deid_assets.reference import check_digits  # noqa: PLC0415
+
+    return bool(check_digits.is_vin(text.upper()))
 
 
 def _npi(text: str) -> bool:
-    """National Provider Identifier: Luhn over the number with the prefix 80840 (CMS 2004)."""
-    from stdnum import luhn  # noqa: PLC0415
+    """National Provider Identifier: ten digits, the first 1 or 2."""
+    from deid_assets.reference import check_digits  # noqa: PLC0415
 
     digits = _digits(text)
-    return len(digits) == 10 and digits[0] in "12" and bool(luhn.is_valid("80840" + digits))
+    return len(digits) == 10 and digits[0] in "12" and check_digits.npi(digits[:9]) == digits[9]
 
 
-_NO_INITIALS = frozenset(
-    [
-        "AM",
-        "CBC",
-        "CCU",
-        "CNA",
-        "CPR",
-        "CT",
-        "CXR",
-        "DO",
-        "DOB",
-        "ECG",
-        "ECHO",
-        "ED",
-        "EEG",
-        "EGD",
-        "EKG",
-        "EMG",
-        "EMS",
-        "ENT",
-        "ER",
-        "ERCP",
-        "FNP",
-        "GI",
-        "GU",
-        "GYN",
-        "HPI",
-        "HR",
-        "ICU",
-        "IM",
-        "IR",
-        "IV",
-        "LPN",
-        "LVN",
-        "MA",
-        "MD",
-        "MRA",
-        "MRI",
-        "MRN",
-        "NG",
-        "NICU",
-        "NP",
-        "NPO",
-        "OB",
-        "OR",
-        "OT",
-        "PA",
-        "PACU",
-        "PCP",
-        "PCR",
-        "PE",
-        "PET",
-        "PICU",
-        "PM",
-        "PO",
-        "PT",
-        "RN",
-        "RRT",
-        "RT",
-        "SLP",
-        "SNF",
-        "SW",
-        "TEE",
-        "TIA",
-        "TTE",
-        "UA",
-        "US",
-        "USA",
-        "UK",
-        "VA",
-        "VNA",
-        "VNS",
-        "VS",
-        "XR",
-    ]
-)
+_WARD = """
+    AM CBC CCU CNA CPR CT CXR DO DOB ECG ECHO ED EEG EGD EKG EMG EMS ENT ER ERCP FNP GI GU GYN HPI HR ICU IM IR
+    IV LPN LVN MA MD MRA MRI MRN NG NICU NP NPO OB OR OT PA PACU PCP PCR PE PET PICU PM PO PT RN RRT RT SLP SNF
+    SW TEE TIA TTE UA US USA UK VA VNA VNS VS XR
+"""
+_NO_INITIALS = frozenset(_WARD.split())
 """Abbreviations of a ward that stand where initials of people do."""
 
 
@@ -177,9 +99,11 @@ def _slash_day(text: str) -> bool:
 
 
 def _dea(text: str) -> bool:
-    """DEA registration: two letters and seven digits, the last one (d1+d3+d5) + 2(d2+d4+d6) modulo 10."""
-    digits = [int(digit) for digit in _digits(text)]
-    return len(digits) == 7 and (sum(digits[0:6:2]) + 2 * sum(digits[1:6:2])) % 10 == digits[6]
+    """DEA registration: two letters and seven digits, the last one the check digit."""
+    from deid_assets.reference import check_digits  # noqa: PLC0415
+
+    digits = _digits(text)
+    return len(digits) == 7 and check_digits.dea(f"AA{digits[:6]}") == digits[6]
 
 
 CHECKS: Mapping[str, Check] = {

@@ -1,6 +1,6 @@
-"""Checks of national and health identifiers that python-stdnum does not have; each names its source.
+"""Checks of national and health identifiers that python-stdnum does not have.
 
-What python-stdnum has is named in a pattern directly, ``check = "stdnum:nl.bsn"``.
+What python-stdnum has is named in a pattern directly, ``check = "stdnum:nl.bsn"``. Check digits load when first met.
 """
 
 from __future__ import annotations
@@ -8,33 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 
-def _cross_sum(value: int) -> int:
-    return sum(map(int, str(value)))
-
-
 def _de_kvnr(text: str) -> bool:
-    """Krankenversichertennummer: a letter as two digits, weights 1 and 2, cross sums, modulo 10.
+    """Krankenversichertennummer: a letter and nine digits, the last the check digit."""
+    from deid_assets.reference import check_digits  # noqa: PLC0415
 
-    GKV-Spitzenverband, Richtlinie zur Krankenversichertennummer after section 290 SGB V.
-    """
     number = text.replace(" ", "").upper()
     if len(number) != 10 or not ("A" <= number[0] <= "Z" and number[1:].isdecimal()):
         return False
-    digits = f"{ord(number[0]) - 64:02d}{number[1:9]}"
-    return sum(_cross_sum(int(digit) * (1 + at % 2)) for at, digit in enumerate(digits)) % 10 == int(number[9])
-
-
-_RVNR_WEIGHTS = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
+    return check_digits.kvnr(number[:9]) == number[9]
 
 
 def _de_rvnr(text: str) -> bool:
-    """Versicherungsnummer of the pension insurance: weights of section 4 VKVV, cross sums, modulo 10."""
+    """Versicherungsnummer of the pension insurance: a letter in the ninth place, the last digit the check digit."""
+    from deid_assets.reference import check_digits  # noqa: PLC0415
+
     number = text.replace(" ", "").upper()
     if len(number) != 12 or not ("A" <= number[8] <= "Z" and (number[:8] + number[9:]).isdecimal()):
         return False
-    digits = f"{number[:8]}{ord(number[8]) - 64:02d}{number[9:11]}"
-    total = sum(_cross_sum(int(digit) * weight) for digit, weight in zip(digits, _RVNR_WEIGHTS, strict=True))
-    return total % 10 == int(number[11])
+    return check_digits.rvnr(number[:11]) == number[11]
 
 
 def _se_personnummer(text: str) -> bool:
