@@ -1,6 +1,7 @@
 """The whole graph on MTSamples or another file: wall time, memory, and what Dagster itself costs.
 
-DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_graph.py [--notes FILE] [--untrained]
+DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_graph.py [--notes FILE | --dense N]
+    [--untrained] [--timeline FILE]
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from pathlib import Path
 
 from conditions import conditions
 
+from deid_assets.synthesis import make_corpus
+from deid_assets.synthesis.sample import note_line
+
+SEED = 5
 SETTINGS = """\
 [release]
 require = "none"   # MTSamples has no gold
@@ -49,13 +54,22 @@ def main() -> None:
     parser.add_argument(
         "--untrained", action="store_true", help="without the tagger, whose training is always the same"
     )
+    parser.add_argument("--dense", type=int, help="so many synthetic English notes with gold, in one file, instead")
+    parser.add_argument(
+        "--timeline", type=Path, help="CSV file for the memory in MB every second, in all and of each process"
+    )
     options = parser.parse_args()
     notes = options.notes or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
-    if not notes.is_file():
+    if not notes.is_file() and not options.dense:
         print("graph: skipped; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl, or give --notes")
         return
-    print(conditions())
+    print(conditions(str(SEED) if options.dense else "none"))
     with tempfile.TemporaryDirectory() as home:
+        if options.dense:
+            notes = Path(home, "dense.jsonl")
+            with notes.open("w", encoding="utf-8") as out:
+                out.writelines(note_line(*made) for made in make_corpus(lang="en", notes=options.dense, seed=SEED))
+            print(f"one file of {options.dense:,} dense notes, {notes.stat().st_size / 1e6:.0f} MB")
         environment = {
             **os.environ,
             "DEID_HOME": home,
@@ -71,7 +85,7 @@ def main() -> None:
         log = Path(home) / "output.txt"
         with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(run, env=environment, stdout=output, stderr=subprocess.STDOUT)
-            peak = watch(process)
+            peak = watch(process, options.timeline)
         stdout = log.read_text(encoding="utf-8")
         wall = time.perf_counter() - started
         print(stdout)
@@ -92,11 +106,17 @@ def main() -> None:
     print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once")
 
 
-def watch(process: subprocess.Popen[bytes]) -> float:
+def watch(process: subprocess.Popen[bytes], timeline: Path | None = None) -> float:
     """Return the largest proportional set size of a process and its children, in MB; 0 where /proc is missing."""
-    peak = 0.0
+    peak, started, written = 0.0, time.perf_counter(), -1.0
     while process.poll() is None:
-        peak = max(peak, sum(_pss_mb(pid) for pid in _tree(process.pid)))
+        each = [_pss_mb(pid) for pid in _tree(process.pid)]
+        peak = max(peak, sum(each))
+        seconds = time.perf_counter() - started
+        if timeline and seconds - written >= 1:
+            written = seconds
+            with timeline.open("a", encoding="ascii") as file:
+                file.write(",".join(f"{value:.0f}" for value in (seconds, sum(each), *each)) + "\n")
         time.sleep(0.2)
     return peak
 
