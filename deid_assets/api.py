@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from deid_assets.core.note import Note
 
 if TYPE_CHECKING:
     from deid_assets.core.redact import Redacted
+    from deid_assets.pipeline.batch import Pipeline
 
 NOTE_ID = "note"
 """Id of a text that has none; it seeds the surrogates of a text without patient."""
@@ -66,29 +68,37 @@ def deidentify_notes(
         PluginError: A detector is not installed or does not load.
         PolicyError: The policy needs a secret and there is none, or has no surrogates in one of the languages.
     """
-    # Imported late: ``import deid_assets`` loads none of what policies need.
     from dataclasses import replace  # noqa: PLC0415
 
+    from deid_assets.languages import language_of  # noqa: PLC0415
+
+    told = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
+    langs = {note.lang for note in told}
+    return _pipeline(policy, detectors, options or {}, secret, langs=langs).deidentify(told).outcomes
+
+
+def _pipeline(
+    policy: str | Path,
+    detectors: Sequence[str],
+    options: Mapping[str, Mapping[str, Any]],
+    secret: bytes | None,
+    *,
+    langs: AbstractSet[str | None],
+) -> Pipeline:
+    # Imported late: ``import deid_assets`` loads none of what policies need.
     from deid_assets import plugins  # noqa: PLC0415
     from deid_assets.core.detector import detect  # noqa: PLC0415
-    from deid_assets.languages import language_of  # noqa: PLC0415
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
-    from deid_assets.pipeline.resolving import Predictions, by_note  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import by_note  # noqa: PLC0415
     from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
     from deid_assets.policies.surrogate import require_packs  # noqa: PLC0415
 
     chosen = load_policy(policy)
-    loaded = [plugins.load(name, options=(options or {}).get(name, {})) for name in detectors]
-    told = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
-    require_packs(chosen, {note.lang for note in told})
-
-    def predict(some: Sequence[Note]) -> Predictions:
-        return {detector.name: by_note(detect(detector, some)) for detector in loaded}
-
-    pipeline = Pipeline(
-        predict=predict,
+    loaded = [plugins.load(name, options=options.get(name, {})) for name in detectors]
+    require_packs(chosen, langs)
+    return Pipeline(
+        predict=lambda notes: {detector.name: by_note(detect(detector, notes)) for detector in loaded},
         sources=tuple(detectors),
         policy=chosen,
         key=check_key(chosen, secret),
     )
-    return pipeline.deidentify(told).outcomes

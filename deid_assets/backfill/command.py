@@ -19,9 +19,9 @@ from deid_assets.core.errors import DeidError, InputError
 from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import MAIN_JOB
-from deid_assets.defs.landing import known_batches
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
+from deid_assets.intake.states import open_batches
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.corpus import Corpus
 
@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "asset", nargs="*", help="such as spans/crf or redacted_notes/tag; all partitioned ones if none"
     )
-    parser.add_argument("--batch", action="append", help="one of the batches; may be given again; all if not given")
+    parser.add_argument(
+        "--batch", action="append", help="a batch that was not withdrawn; may be given again; all if not given"
+    )
     parser.add_argument("--again", action="store_true", help="also make what is up to date")
     options = parser.parse_args(arguments)
     console = own_console()
@@ -53,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(corpus: Corpus, options: argparse.Namespace, console: Console) -> int:
     defs = definitions_of(corpus.snapshot)
-    known = known_batches(corpus.settings)
-    chosen = _chosen(options.batch or known, known, "batch")
+    known = open_batches(corpus.settings, corpus.files)
+    chosen = _chosen(options.batch or known, known, "open batch")
     made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
     assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
     wanted = Wanted(

@@ -36,7 +36,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, write_notes
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.pipeline.resolving import Outcome, Predictions, by_source
+from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
 
 if TYPE_CHECKING:
     from deid_assets.pipeline.batch import Deidentified, Pipeline
@@ -147,10 +147,11 @@ def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advan
     sources = tuple(detector.name for detector in detection.detectors)
 
     def predict(notes: Sequence[Note]) -> Predictions:
-        found: list[Outcome] = []
-        for chunk, outcomes in detection.over(chunks_of(notes)):
-            found += outcomes
+        found: dict[str, list[Outcome]] = {source: [] for source in sources}
+        for chunk, runs in detection.apart(chunks_of(notes)):
+            for source, outcomes in zip(sources, runs, strict=True):
+                found[source] += outcomes
             advance(len(chunk) / 2)  # detected once before and once after redaction
-        return by_source(found, sources)
+        return {source: by_note(outcomes) for source, outcomes in found.items()}
 
     return Pipeline(predict=predict, sources=sources, policy=redaction.policy, key=redaction.key, resolve_by=resolve_by)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed
@@ -21,6 +21,12 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import POLICIES, LineUp, resolve
 from deid_assets.core.span import SpanSet
 from deid_resources.silence import silence_for_good, silenced
+
+if TYPE_CHECKING:
+    from deid_assets.pipeline.resolving import Outcome
+
+_T = TypeVar("_T")
+_Work = Callable[["Detection", list[Note]], _T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +84,24 @@ class Detection:
             chosen[owner][key] = value
         return cls(named, [plugins.load(name, options=found) for name, found in chosen.items()])
 
-    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Sequence[SpanSet | Failed]]]:
+    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[Outcome]]]:
         """Yield each chunk with one outcome per note, in order; with several jobs a few chunks ahead."""
+        return self._each(chunks, Detection.opinions)
+
+    def apart(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[list[Outcome]]]]:
+        """Yield each chunk with the outcomes of each detector, which has one per note; ahead as ``over``."""
+        return self._each(chunks, Detection.runs)
+
+    def _each(self, chunks: Iterable[list[Note]], work: _Work[_T]) -> Iterator[tuple[list[Note], _T]]:
         if self.named.jobs == 1:
             for chunk in chunks:
-                yield chunk, list(self.opinions(chunk))
+                yield chunk, work(self, chunk)
             return
-        waiting: deque[tuple[list[Note], Future[list[SpanSet | Failed]]]] = deque()
+        waiting: deque[tuple[list[Note], Future[_T]]] = deque()
         pool = ProcessPoolExecutor(self.named.jobs, get_context("spawn"), _start_worker, (self.named,))
         try:
             for chunk in chunks:
-                waiting.append((chunk, pool.submit(_work, chunk)))
+                waiting.append((chunk, pool.submit(_work, work, chunk)))
                 if len(waiting) > 2 * self.named.jobs:
                     done, outcomes = waiting.popleft()
                     yield done, outcomes.result()
@@ -101,14 +114,20 @@ class Detection:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def opinions(self, notes: Sequence[Note]) -> Iterator[SpanSet | Failed]:
-        """Yield the spans of all detectors on each note, or the first failure of one."""
+    def runs(self, notes: Sequence[Note]) -> list[list[Outcome]]:
+        """Return the outcomes of each detector, one per note."""
         with silenced():  # what a detector says may quote a note
-            runs = [run_detector(detector, notes) for detector in self.detectors]
+            return [run_detector(detector, notes) for detector in self.detectors]
+
+    def opinions(self, notes: Sequence[Note]) -> list[Outcome]:
+        """Return the spans of all detectors on each note, or the first failure of one."""
         line_up = LineUp([detector.name for detector in self.detectors], yielding=self.named.yielding)
-        for note, outcomes in zip(notes, zip(*runs, strict=True), strict=True):
+        merged: list[Outcome] = []
+        for note, outcomes in zip(notes, zip(*self.runs(notes), strict=True), strict=True):
             failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
-            yield failed or self._merged(note, [found for found in outcomes if isinstance(found, SpanSet)], line_up)
+            spans = [found for found in outcomes if isinstance(found, SpanSet)]
+            merged.append(failed or self._merged(note, spans, line_up))
+        return merged
 
     def _merged(self, note: Note, span_sets: Sequence[SpanSet], line_up: LineUp) -> SpanSet | Failed:
         if self.named.resolve_by is None:
@@ -128,8 +147,8 @@ def _start_worker(named: Named) -> None:
     _of_worker.append(Detection.load(named))
 
 
-def _work(notes: list[Note]) -> list[SpanSet | Failed]:
-    return list(_of_worker[0].opinions(notes))
+def _work(work: _Work[_T], notes: list[Note]) -> _T:
+    return work(_of_worker[0], notes)
 
 
 def parsed_option(option: str) -> tuple[str, str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Protocol
 
 from deid_assets.core.errors import OffsetError, PolicyError
@@ -114,11 +115,16 @@ class Redacted:
 
     def to_redacted(self, offset: int) -> int:
         """Map an original offset; inside a replaced span it becomes the replacement's start."""
-        return _shift(offset, [(edit.start, edit.end, edit.new_start, edit.new_end) for edit in self.edits])
+        return _shift(offset, self.edits, _ORIGINAL, _REDACTED)
 
     def to_original(self, offset: int) -> int:
         """Map a redacted offset; inside a replacement it becomes the replaced span's start."""
-        return _shift(offset, [(edit.new_start, edit.new_end, edit.start, edit.end) for edit in self.edits])
+        return _shift(offset, self.edits, _REDACTED, _ORIGINAL)
+
+
+_Range = Callable[[Edit], tuple[int, int]]
+_ORIGINAL: _Range = attrgetter("start", "end")
+_REDACTED: _Range = attrgetter("new_start", "new_end")
 
 
 def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, originals: Container[str] = ()) -> Redacted:
@@ -195,13 +201,13 @@ def _grown(span: Span, borders: list[int], size: int) -> Span:
     return replace(span, start=start, end=borders[after] if after < len(borders) else size)
 
 
-def _shift(offset: int, ranges: list[tuple[int, int, int, int]]) -> int:
+def _shift(offset: int, edits: Sequence[Edit], source: _Range, target: _Range) -> int:
     if offset < 0:
         raise OffsetError(f"offset {offset} is negative")
-    before = bisect_right(ranges, offset, key=lambda edit: edit[0]) - 1
+    before = bisect_right(edits, offset, key=lambda edit: source(edit)[0]) - 1
     if before < 0:
         return offset
-    start, end, new_start, new_end = ranges[before]
+    (start, end), (new_start, new_end) = source(edits[before]), target(edits[before])
     if start <= offset < end:
         return new_start
     return offset - end + new_end

@@ -181,16 +181,13 @@ def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
 
 
 def _readable(kept: int, withheld: int, limit: float, reasons: Sequence[str]) -> Verdict:
-    verdict = within_share(
-        "readable", "What could not be read goes to quarantine.", part=withheld, whole=kept + withheld, limit=limit
-    )
+    told = "What could not be read goes to quarantine."
+    verdict = within_share("readable", told, part=withheld, whole=kept + withheld, limit=limit)
     if not kept + withheld:
         reasons = ["no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"]
-    # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before.
+    # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before, and fails.
     passed = kept > 0 and verdict.passed
-    return Verdict(
-        verdict.name, passed, True, verdict.counts, "What could not be read goes to quarantine.", reasons=reasons
-    )
+    return replace(verdict, passed=passed, applicable=True, description=told, reasons=reasons)
 
 
 def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict:

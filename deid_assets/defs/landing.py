@@ -1,6 +1,5 @@
 """New files in the landing folder become batches under opaque ids."""
 
-import hashlib
 import shutil
 import time
 from collections.abc import Iterator
@@ -11,8 +10,7 @@ from deid_assets.config import Settings
 from deid_assets.defs import splitting
 from deid_assets.defs.partitions import batch_id
 from deid_assets.intake.arrivals import list_files, sign_arrival
-from deid_assets.intake.reader import landing_folder, sources_of
-from deid_assets.intake.states import batch_ids
+from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import CorpusFiles
 from deid_assets.store.generation import check_store
@@ -53,14 +51,15 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     store = CorpusFiles(settings.store, key=settings.receipt_key())
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        batch = batch_id(map(_sha256, _files(arrival)), key=settings.key())
-        target = batch_folder(settings, batch)
+        listed = list_files([arrival], root=settings.landing)
+        batch = batch_id((file.sha256 for file in listed), key=settings.key())
+        target = landing_folder(settings, batch)
         if target.exists() or splitting.is_known(target.parent, batch):
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
             shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
             continue
         make_folder(settings.store, target.parent, Zone.RESTRICTED)
-        sign_arrival(store, batch, list_files([arrival], root=settings.landing))
+        sign_arrival(store, batch, listed)
         staging = target.with_name(f".{batch}")
         staging.mkdir(mode=0o700, exist_ok=True)
         arrival.rename(staging / arrival.name)
@@ -70,7 +69,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
 
 def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
     """Give a staged arrival its place: among the batches, which are returned, or among those that are to be split."""
-    target = batch_folder(settings, batch)
+    target = landing_folder(settings, batch)
     _close(staging)
     is_large = splitting.may_be_large(list(_files(staging)), settings)
     if is_large:
@@ -111,21 +110,6 @@ def _rule(entry: Path) -> str:
     return "is still being written" if any(_files(entry)) else "holds no file"
 
 
-def batch_folder(settings: Settings, batch: str) -> Path:
-    """Return the restricted folder that holds a batch's files as they arrived."""
-    return landing_folder(settings, batch)
-
-
-def batch_sources(settings: Settings, batch: str) -> list[Path]:
-    """Return the files and folders of a batch, sorted."""
-    return sources_of(landing_folder(settings, batch))
-
-
-def known_batches(settings: Settings) -> list[str]:
-    """Return every batch that was taken in, sorted."""
-    return batch_ids(settings)
-
-
 def _finish_staged(settings: Settings) -> list[str]:
     """Complete the batches whose files were moved but whose folder has not got its name yet.
 
@@ -134,14 +118,9 @@ def _finish_staged(settings: Settings) -> list[str]:
     finished = []
     for staging in sorted(landing_store(settings).glob(".b-*")):
         batch = staging.name.removeprefix(".")
-        if any(staging.iterdir()) and not batch_folder(settings, batch).exists():
+        if any(staging.iterdir()) and not landing_folder(settings, batch).exists():
             finished += _admit(settings, staging, batch)
     return finished
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(entry: Path) -> Iterator[Path]:

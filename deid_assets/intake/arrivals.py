@@ -70,10 +70,6 @@ class Arrival:
         """How often it was to be tried again."""
         return int(self.receipt.counts["attempt"])
 
-    def place(self, name: str) -> int:
-        """Return the position of a file, or of the archive around a member; 0 where it is none of these."""
-        return next((at for at, file in enumerate(self.files, start=1) if file.name == name), 0)
-
 
 def list_files(entries: Iterable[Path], *, root: Path) -> list[ArrivedFile]:
     """Return every file and link of some files and folders, sorted by name relative to ``root``."""

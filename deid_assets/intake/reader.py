@@ -52,15 +52,18 @@ class Found:
 
 @dataclass(slots=True)
 class _Places:
-    """Numbers for files and for what archives hold."""
+    """Numbers for files, by their printable names, and for what archives hold."""
 
-    arrival: Arrival
+    files: Mapping[str, int]
     members: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def among(cls, arrival: Arrival) -> _Places:
+        return cls({printable(file.name): at for at, file in enumerate(arrival.files, start=1)})
 
     def of(self, file: str, line: int | None) -> str:
         outer, _, member = file.partition("!/")
-        names = {printable(found.name): at for at, found in enumerate(self.arrival.files, start=1)}
-        place = f"file-{names[outer]}" if outer in names else "batch"
+        place = f"file-{self.files[outer]}" if outer in self.files else "batch"
         if member:
             seen = self.members.setdefault(outer, {})
             place += f"-member-{seen.setdefault(member, len(seen) + 1)}"
@@ -92,7 +95,7 @@ def read_batch(settings: Settings, files: CorpusFiles, batch: str, *, ignored: T
     landing = landing_folder(settings, batch)
     arrival = check_arrival(files, batch, landing=landing)
     listed = find_arrival(files, whole_of(batch)) or arrival
-    places, seen = _Places(listed), set[str]()
+    places, seen = _Places.among(listed), set[str]()
     sources = filter(None, [source_of(settings, batch)]) if is_part(batch) else sources_of(landing)
     for source in sources:
         folder = source.name if source.is_dir() else ""

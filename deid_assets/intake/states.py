@@ -11,6 +11,7 @@ from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import ARRIVAL, find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
+from deid_assets.store.approvals import APPROVAL, REPORT
 from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft
 from deid_assets.store.manifests import MANIFEST
 
@@ -103,7 +104,14 @@ def batch_ids(settings: Settings) -> list[str]:
 
 def open_batches(settings: Settings, files: CorpusFiles) -> list[str]:
     """Return the batches that are worked on: those not withdrawn. One whose receipts were altered is refused there."""
-    return [batch for batch in batch_ids(settings) if look(settings, files, batch).state is not State.WITHDRAWN]
+    return [batch for batch in batch_ids(settings) if not _is_closed(files, batch)]
+
+
+def _is_closed(files: CorpusFiles, batch: str) -> bool:
+    try:
+        return is_withdrawn(files, batch)
+    except ProvenanceError:
+        return False
 
 
 def is_withdrawn(files: CorpusFiles, batch: str) -> bool:
@@ -126,14 +134,15 @@ def _look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
     raw = files.find(_RAW, batch)
     found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
     stops = tuple(stop for stop in found if stop is not None)
-    state = _state(settings, files, batch, raw, stops)
+    released = _released(settings, files, batch)
+    state = State.WITHDRAWN if is_withdrawn(files, batch) else _state(settings, raw, stops, released=released)
     unread = next((stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None)
     read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
     counts = read.counts if read else {}
     return Batch(
         batch,
         state,
-        _tally(files, batch, state, read, released=_released(settings, files, batch)),
+        _tally(files, batch, state, read, released=released),
         arrived_at=arrival.arrived_at if arrival else "",
         files=len(arrival.files) if arrival else 0,
         bytes=sum(file.bytes for file in arrival.files) if arrival else 0,
@@ -183,15 +192,13 @@ def withdraw(files: CorpusFiles, found: Batch) -> None:
     files.erase(found.batch, keep=("landing", ARRIVAL, WITHDRAWN))
 
 
-def _state(settings: Settings, files: CorpusFiles, batch: str, raw: Receipt | None, stops: Sequence[Stop]) -> State:
-    if is_withdrawn(files, batch):
-        return State.WITHDRAWN
+def _state(settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, released: Receipt | None) -> State:
+    """Return what became of a batch that was not withdrawn."""
     if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
         return State.UNREADABLE
-    on_path = {*_path(settings)}
-    if any(stop.asset in on_path for stop in stops):
+    if stops and not {stop.asset for stop in stops}.isdisjoint(_path(settings)):
         return State.STOPPED
-    if _released(settings, files, batch):
+    if released:
         return State.RELEASED
     return State.MADE if raw else State.NEW
 
@@ -203,7 +210,8 @@ def _path(settings: Settings) -> list[str]:
     except DeidError:  # said by what loads the graph
         policy = settings.release_policy
     spans = [f"spans/{name}" for name in settings.line_up]
-    return [_RAW, "gold_annotations", *spans, "merged_spans", f"redacted_notes/{policy}", "quarantine", _RELEASED]
+    redacted = ["merged_spans", f"redacted_notes/{policy}", "quarantine"]
+    return [_RAW, "gold_annotations", *spans, *redacted, REPORT, APPROVAL, _RELEASED]
 
 
 def _tally(files: CorpusFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None) -> Tally:

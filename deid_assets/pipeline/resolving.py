@@ -79,18 +79,6 @@ def by_note(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:
     return found
 
 
-def by_source(outcomes: Iterable[Outcome], sources: Iterable[str]) -> Predictions:
-    """Return what each detector found, from sets that hold the spans of all of them."""
-    found = by_note(outcomes)
-
-    def of(source: str, outcome: Outcome) -> Outcome:
-        if isinstance(outcome, Failed):
-            return outcome
-        return SpanSet(outcome.note_id, outcome.digest, tuple(span for span in outcome if span.source == source))
-
-    return {source: {note_id: of(source, outcome) for note_id, outcome in found.items()} for source in sources}
-
-
 def together(note: Note, *spans: SpanSet, yielding: frozenset[Phi] = frozenset()) -> DisjointSpans:
     """Return the union of several sets of spans of a note, none of which has priority.
 

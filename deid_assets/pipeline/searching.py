@@ -6,8 +6,10 @@ kept of the original is covered too; a note in which something is found again is
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
@@ -145,8 +147,9 @@ def residual(hits: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
     """
     kept: list[Span] = []
     for hit in hits:
-        cursor, shift = hit.start, 0
-        for edit in edits:
+        first = bisect_right(edits, hit.start, key=lambda edit: edit.new_end)
+        cursor, shift = hit.start, edits[first - 1].end - edits[first - 1].new_end if first else 0
+        for edit in islice(edits, first, None):
             if edit.new_end <= cursor:
                 shift = edit.end - edit.new_end
             elif edit.new_start >= hit.end:

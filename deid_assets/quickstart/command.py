@@ -22,13 +22,13 @@ from deid_assets.defs.build import definitions_of
 from deid_assets.defs.evidence import page_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.landing import known_batches, left_alone, take_in
+from deid_assets.defs.landing import left_alone, take_in
 from deid_assets.defs.measuring import advice
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, own_console
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
-from deid_assets.intake.states import open_batches
+from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
@@ -76,7 +76,7 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
             raise InputError(f"{notes}: no such file or folder; name one of notes")
         copy = shutil.copytree if notes.is_dir() else shutil.copy2
         copy(notes, settings.landing / notes.name)
-    elif not known_batches(settings) and not any(settings.landing.iterdir()):
+    elif not batch_ids(settings) and not any(settings.landing.iterdir()):
         console.print(f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}.")
         write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
     # Nobody is still writing: these files were put here by this process or before it was started.

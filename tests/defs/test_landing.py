@@ -9,9 +9,11 @@ import pytest
 
 from deid_assets.core.keys import Key
 from deid_assets.defs.jobs import landing_sensor
-from deid_assets.defs.landing import SETTLE_S, arrivals, batch_folder, batch_sources, known_batches, take_in
+from deid_assets.defs.landing import SETTLE_S, arrivals, take_in
 from deid_assets.defs.partitions import batch_id, batches
 from deid_assets.formats import Annotated, Fault, read_notes
+from deid_assets.intake.reader import landing_folder, sources_of
+from deid_assets.intake.states import batch_ids
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_link_inside_a_dropped_folder_is_a_fault_and_is_not_read(settings, tmp
     (settings.landing / "monday" / "b.jsonl").symlink_to(elsewhere)
 
     (batch,) = take_in(settings)
-    found = [each for path in batch_sources(settings, batch) for each in read_notes(path)]
+    found = [each for path in sources_of(landing_folder(settings, batch)) for each in read_notes(path)]
 
     assert [each.kind for each in found if isinstance(each, Fault)] == ["unsafe-path"]
     assert [each.note.note_id for each in found if isinstance(each, Annotated)] == ["a"]
@@ -100,8 +102,8 @@ def test_the_same_content_dropped_twice_is_one_batch(settings):
     second = take_in(settings)
 
     assert (len(first), second) == (1, [])
-    assert known_batches(settings) == first
-    assert [path.name for path in batch_sources(settings, first[0])] == ["notes.jsonl"]
+    assert batch_ids(settings) == first
+    assert [path.name for path in sources_of(landing_folder(settings, first[0]))] == ["notes.jsonl"]
     assert not again.exists()
 
 
@@ -110,7 +112,7 @@ def test_a_folder_dropped_twice_is_removed_with_its_folders(settings):
         drop(settings, f"{name}/ward/notes.jsonl")
         take_in(settings)
 
-    assert len(known_batches(settings)) == 1
+    assert len(batch_ids(settings)) == 1
     assert list(settings.landing.iterdir()) == []
 
 
@@ -147,7 +149,7 @@ def test_what_arrived_is_open_to_its_owner_only(settings):
     drop(settings, "monday/ward/notes.jsonl").chmod(0o666)
 
     (batch,) = take_in(settings)
-    folder = batch_folder(settings, batch)
+    folder = landing_folder(settings, batch)
     assert {
         path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"), folder.parent, folder.parent.parent)
     } == {0}
@@ -159,7 +161,7 @@ def test_a_second_copy_goes_with_its_links(settings):
         (path.parent / "gone").symlink_to("nowhere")
         take_in(settings)
 
-    assert len(known_batches(settings)) == 1
+    assert len(batch_ids(settings)) == 1
     assert not any(settings.landing.iterdir())
 
 
@@ -167,11 +169,11 @@ def test_a_take_in_that_died_after_staging_is_finished_by_the_next(settings):
     drop(settings, "notes.jsonl")
     (batch,) = take_in(settings)
     # Back to the moment between the two renames: the file is staged, the batch does not exist yet.
-    batch_folder(settings, batch).rename(batch_folder(settings, batch).with_name(f".{batch}"))
+    landing_folder(settings, batch).rename(landing_folder(settings, batch).with_name(f".{batch}"))
 
     assert take_in(settings) == [batch]
-    assert known_batches(settings) == [batch]
-    assert [path.name for path in batch_sources(settings, batch)] == ["notes.jsonl"]
+    assert batch_ids(settings) == [batch]
+    assert [path.name for path in sources_of(landing_folder(settings, batch))] == ["notes.jsonl"]
 
 
 def tick(installation):
@@ -188,9 +190,9 @@ def test_the_sensor_requests_one_run_and_one_partition_per_new_batch(settings, i
 
     found = tick(installation)
 
-    assert sorted(request.partition_key for request in found.run_requests) == known_batches(settings)
-    assert {request.run_key for request in found.run_requests} == set(known_batches(settings))
-    assert installation.instance.get_dynamic_partitions(batches.name) == known_batches(settings)
+    assert sorted(request.partition_key for request in found.run_requests) == batch_ids(settings)
+    assert {request.run_key for request in found.run_requests} == set(batch_ids(settings))
+    assert installation.instance.get_dynamic_partitions(batches.name) == batch_ids(settings)
 
 
 def test_the_sensor_skips_with_a_reason_when_nothing_is_new(settings, installation):
@@ -210,4 +212,4 @@ def test_a_tick_that_dies_after_taking_in_loses_no_batch(settings, installation)
 
     found = tick(installation)
 
-    assert [request.partition_key for request in found.run_requests] == known_batches(settings)
+    assert [request.partition_key for request in found.run_requests] == batch_ids(settings)

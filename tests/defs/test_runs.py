@@ -8,8 +8,10 @@ import pytest
 from dagster._core.event_api import PartitionKeyFilter
 from rich.console import Console
 
+from deid_assets.backfill.command import main as backfill
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.runs import Graph, Pass, Wanted
+from deid_assets.intake.states import look, withdraw
 from deid_resources import processes
 
 SPANS = dg.AssetKey(["spans", "stencil"])
@@ -71,3 +73,14 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes
     assert [one.batch for one in outcome.left] == [one.batch for one in passes[1:]]
     assert graph.corpus.files.batches("spans/stencil") == [passes[0].batch]
     assert f"2 left: {passes[1].batch}, {passes[2].batch}" in console.file.getvalue()
+
+
+def test_a_backfill_leaves_withdrawn_batches_alone(installation, note_records, capsys):
+    batch = installation.receive(note_records())
+    corpus = installation.corpus()
+    withdraw(corpus.files, look(corpus.settings, corpus.files, batch))
+
+    assert backfill(["raw_notes"]) == 0
+    assert "0 assets in 0 runs" in capsys.readouterr().out
+    assert backfill(["raw_notes", "--batch", batch]) == 2
+    assert "no such open batch" in capsys.readouterr().out

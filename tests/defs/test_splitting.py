@@ -12,11 +12,12 @@ import pytest
 
 from deid_assets.defs import splitting
 from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, landing_sensor
-from deid_assets.defs.landing import known_batches, landing_store, take_in
+from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
 from deid_assets.formats.drafts import draft_line, read_drafts
 from deid_assets.intake.reader import read_batch
+from deid_assets.intake.states import batch_ids
 
 LIMIT = 13_000
 TEXT = "Zedmarlow, record 4411223. Chest pain since noon, relieved by rest. "
@@ -43,7 +44,7 @@ def batches_of(settings, corpus):
     take_in(settings, settle_s=0)
     split_arrivals(settings)
     found = {}
-    for batch in known_batches(settings):
+    for batch in batch_ids(settings):
         entries = [each.what for each in read_batch(corpus.settings, corpus.files, batch)]
         notes = [entry.note for entry in entries if isinstance(entry, Annotated)]
         found[batch] = notes, [entry for entry in entries if isinstance(entry, Fault)]
@@ -108,10 +109,10 @@ def test_a_patient_with_more_than_a_batch_is_a_batch(settings, installation):
 def test_what_turns_out_to_fit_is_one_batch_as_it_arrived(settings, installation):
     (settings.landing / "notes.jsonl").write_text(lines(record(n, repeat=2) for n in range(11)))
     take_in(settings, settle_s=0)
-    assert known_batches(settings) == []
+    assert batch_ids(settings) == []
     (batch,) = split_arrivals(settings)
 
-    assert known_batches(settings) == [batch]
+    assert batch_ids(settings) == [batch]
     assert "-" not in batch[2:]
 
 
@@ -125,7 +126,7 @@ def test_the_same_file_dropped_again_adds_nothing(settings, installation):
     (settings.landing / "later.jsonl").write_text(content)
 
     assert (take_in(settings, settle_s=0), split_arrivals(settings)) == ([], [])
-    assert known_batches(settings) == first
+    assert batch_ids(settings) == first
     assert list(settings.landing.iterdir()) == []
 
 
@@ -172,7 +173,7 @@ def test_erasing_a_part_erases_the_arrival_that_it_was_cut_from(settings, instal
     part, *others = split_arrivals(settings)
 
     assert installation.corpus().files.erase(part) == ["arrival", "landing"]
-    assert known_batches(settings) == others
+    assert batch_ids(settings) == others
     assert not list((landing_store(settings) / ".whole").iterdir())
 
 
@@ -215,7 +216,7 @@ def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(setti
     assert first.job_name == SPLITTING_JOB
     job = definitions.resolve_job_def(SPLITTING_JOB)
     assert job.execute_in_process(instance=installation.instance, tags=first.tags).success
-    assert [request.partition_key for request in tick()] == known_batches(settings)
+    assert [request.partition_key for request in tick()] == batch_ids(settings)
 
 
 def test_a_split_that_failed_is_asked_for_again_but_not_for_ever(settings, installation, tick):

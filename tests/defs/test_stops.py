@@ -5,10 +5,11 @@ import json
 import pytest
 
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.defs.landing import batch_folder, take_in
+from deid_assets.defs.landing import take_in
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
 from deid_assets.intake.arrivals import ARRIVAL, check_arrival, find_arrival
+from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import State, look
 from deid_assets.intake.stops import find_stop
 
@@ -102,7 +103,7 @@ def test_a_failure_is_not_tried_again_until_settings_or_input_change(installatio
 
 def test_what_raised_is_tried_again(installation, note_records, monkeypatch):
     batch = installation.receive(note_records())
-    next(batch_folder(installation.settings(), batch).iterdir()).write_text("other")
+    next(landing_folder(installation.settings(), batch).iterdir()).write_text("other")
     assert "1 were altered" in installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
 
     assert tried(installation, batch)[0] == "raw_notes"
@@ -117,7 +118,7 @@ def test_a_retry_with_options_reads_the_batch(installation):
     installation.run(batch, "raw_notes")
     corpus = installation.corpus()
     told = {"read": {"column.id": "nr", "column.text": "body", "delimiter": ";"}, "lang": "de", "sender": "ward-3"}
-    try_again(corpus.files, batch, told, landing=batch_folder(corpus.settings, batch))
+    try_again(corpus.files, batch, told, landing=landing_folder(corpus.settings, batch))
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
     counts = installation.corpus().files.receipt("raw_notes", batch).counts
@@ -186,9 +187,9 @@ def test_landing_files_that_are_not_those_that_arrived_are_refused(how, installa
     drop(installation, "monday/b.txt", b"The second note.")
     batch = receive(installation, "monday/a.txt", b"The first note.")
     corpus = installation.corpus()
-    assert len(check_arrival(corpus.files, batch, landing=batch_folder(corpus.settings, batch)).files) == 2
+    assert len(check_arrival(corpus.files, batch, landing=landing_folder(corpus.settings, batch)).files) == 2
 
-    TAMPER[how](batch_folder(corpus.settings, batch))
+    TAMPER[how](landing_folder(corpus.settings, batch))
 
     said = installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
     assert "of 2 files that arrived" in said

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,4 +110,29 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
 
     try_again(files, "b-1", {}, landing=landing_folder(home, "b-1"))
     assert look(home, files, "b-1").state is State.NEW
+    assert open_batches(home, files) == ["b-1"]
+
+
+@pytest.mark.parametrize(
+    "asset", ["release_report", "release_approval", "released_corpus", "redacted_notes/safe_harbor"]
+)
+def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_path, asset):
+    home = Settings(home=tmp_path)
+    files = CorpusFiles(home.store, key=KEY)
+    make(home, files, 1, ("made", 3, 0, 0))
+    raw = files.receipt("raw_notes", "b-1")
+
+    for stopped, state in (("redacted_notes/tag", State.MADE), (asset, State.STOPPED)):
+        record_stop(files, stopped, "b-1", ["why"], draft=ReceiptDraft("1", inputs_of([raw])), is_error=False)
+        assert look(home, files, "b-1").state is state
+
+
+def test_a_batch_is_open_where_the_record_of_its_withdrawal_was_altered(tmp_path):
+    home = Settings(home=tmp_path)
+    files = CorpusFiles(home.store, key=KEY)
+    for number in (1, 2):
+        make(home, files, number, ("withdrawn", 3, 0, 0))
+    (receipt,) = home.store.rglob("withdrawn/b-1/receipt.json")
+    receipt.write_text(receipt.read_text().replace('"notes": 3', '"notes": 0'))
+
     assert open_batches(home, files) == ["b-1"]

@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 import pytest
 
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Edit, Redacted
-from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.redact import Edit, Policy, Redacted, redact
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.pipeline.surviving import survival_by_note
 from deid_assets.quality import State
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.verdict import Verdict
 from deid_assets.testing import marked
+
+KEY = Key(bytes(range(32)))
 
 
 class Audit(NamedTuple):
@@ -29,13 +32,7 @@ def survivors(audits: Sequence[Audit], *, limit: int = 0) -> Verdict:
 
 
 def replaced(note: Note, spans: Iterable[Span], replacement: str = "***") -> Redacted:
-    text, edits, cursor = "", [], 0
-    for span in sorted(spans):
-        text += note.text[cursor : span.start]
-        edits.append(Edit(span.start, span.end, len(text), len(text) + len(replacement), span.label))
-        text += replacement
-        cursor = span.end
-    return Redacted(note.note_id, text + note.text[cursor:], tuple(edits))
+    return redact(note, DisjointSpans.of(note, spans), Policy("one", lambda *_: replacement), key=KEY)
 
 
 def audit(text: str, *, missed: Sequence[str] = (), patient_id: str | None = None, note_id: str = "n") -> Audit:

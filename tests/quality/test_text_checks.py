@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Edit, Redacted
-from deid_assets.core.span import Span
+from deid_assets.core.redact import Edit, Policy, Redacted, redact
+from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.evaluation.counts import Counts
 from deid_assets.quality import State, duplicates
 from deid_assets.quality.duplicates import near_duplicate_share
@@ -24,16 +24,7 @@ from deid_assets.quality.text_checks import (
     unchanged_outside,
 )
 
-
-def replaced(note: Note, spans: Iterable[Span], replacement: str = "***") -> Redacted:
-    text, edits, cursor = "", [], 0
-    for span in sorted(spans):
-        text += note.text[cursor : span.start]
-        edits.append(Edit(span.start, span.end, len(text), len(text) + len(replacement), span.label))
-        text += replacement
-        cursor = span.end
-    return Redacted(note.note_id, text + note.text[cursor:], tuple(edits))
-
+KEY = Key(bytes(range(32)))
 
 # Edits
 
@@ -44,7 +35,8 @@ def test_a_redaction_is_unchanged_outside_and_any_other_change_is_seen(data: st.
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
     spans = [Span(start, end, Phi.NAME) for start, end in zip(cuts[::2], cuts[1::2], strict=False)]
     note = Note("a", text)
-    redacted = replaced(note, spans, data.draw(st.sampled_from(["", "*", "[NAME]"])))
+    mask = data.draw(st.sampled_from(["", "*", "[NAME]"]))
+    redacted = redact(note, DisjointSpans.of(note, spans), Policy("masked", lambda *_: mask), key=KEY)
 
     assert is_unchanged_outside(note, redacted.edits, redacted.text)
 
