@@ -43,7 +43,10 @@ LangOption = Annotated[
 ]
 ReadOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help=f"How notes are read: {', '.join(READ_SETTINGS)}; several times."),
+    typer.Option(
+        metavar="KEY=VALUE",
+        help=f"How notes are read: {', '.join(READ_SETTINGS)}, and what deid formats --json lists as options; several times.",
+    ),
 ]
 JobsOption = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that detect; each loads the detectors.")

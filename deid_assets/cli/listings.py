@@ -11,6 +11,7 @@ from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS
 from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
+from deid_assets.formats.read_settings import plugin_settings
 
 
 @app.command()
@@ -56,11 +57,12 @@ def formats(*, as_json: JsonOption = False) -> int:
             "keeps": sorted(known.keeps),
             "written": "yes" if known.writer_module is not None else "no",
             "identities": "yes" if known.name in identity_formats() else "no",
+            "options": plugin_settings(known.options),
             "fault": "",
         }
         for known in FORMATS.values()
     ]
-    nothing = {"suffixes": [], "keeps": [], "written": "no", "identities": "no"}
+    nothing = {"suffixes": [], "keeps": [], "options": [], "written": "no", "identities": "no"}
     rows += [{"name": name, "holds": fault, "fault": fault, **nothing} for name, fault in installed().faults.items()]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)

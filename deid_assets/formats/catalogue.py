@@ -12,7 +12,7 @@ from typing import cast
 from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Draft, Fault
-from deid_assets.formats.options import ReadOptions, WriteOptions
+from deid_assets.formats.options import FormatOptions, ReadOptions, WriteOptions
 from deid_assets.formats.source import Source
 
 Reader = Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
@@ -37,6 +37,7 @@ class Format:
             ``None`` when both could be. A format without it has the files that no other format claims.
         may_lack_notes: A file without a note is no fault, as long as the folder has one.
         identities_module: Has the function ``identities``, where files of the format say who the patients are.
+        options: What the reader takes of ``ReadOptions.of``; several formats of a plugin may share one.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Format:
     is_told: Callable[[Path], bool | None] | None = None
     may_lack_notes: bool = False
     identities_module: str = ""
+    options: type[FormatOptions] | None = None
 
     @property
     def reader(self) -> Reader:

@@ -44,7 +44,6 @@ IdentityKind = Literal[
 KINDS: tuple[IdentityKind, ...] = get_args(IdentityKind)
 """Every kind of identity."""
 
-_NATIONAL = frozenset({"SS", "SB", "NI", "DL", "PPN", "TAX", "NPI", "HC", "MC", "JHN"})
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?", re.ASCII)
 _MAX_ROW_BYTES = 1 << 16
 _COLUMNS = ("patient_id", "kind", "value")
@@ -141,12 +140,6 @@ def identity(patient_id: str | None, kind: str, value: str) -> Identity:
     if not patient_id and kind != "staff":
         raise RecordError("missing-field", f"a {kind} has no patient_id; only staff belong to no one patient")
     return Identity(patient_id or None, kind, value)
-
-
-def number_kind(code: str) -> IdentityKind:
-    """Return the kind of a number by its type in table 0203 of HL7: given by a state or payer, or by a hospital."""
-    is_national = code in _NATIONAL or code.startswith("NN")  # NN and the three letters of a country
-    return "national_id" if is_national else "record_number"
 
 
 Known = tuple[str | None, str, str]

@@ -6,6 +6,7 @@ be loaded is listed with its fault and hides no other format.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from types import MappingProxyType
 
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.formats.catalogue import BUILT_IN, Format
+from deid_assets.formats.options import FormatOptions
 from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
 from deid_assets.plugins import FORMATS as GROUP
 from deid_assets.plugins import available, load_declaration
@@ -28,12 +30,14 @@ class Outside:
         plugin: Distribution that brings it.
         suffixes: As in ``Format``.
         is_told: As in ``Format``.
+        group: Of its options.
     """
 
     name: str
     plugin: str
     suffixes: tuple[str, ...]
     is_told: Callable[[Path], bool | None] | None = None
+    group: str = ""
 
     @property
     def fault(self) -> str:
@@ -41,7 +45,9 @@ class Outside:
         return f"its plugin {self.plugin} is not installed; pip install {self.plugin}"
 
 
-_CLINICAL, _DOCUMENTS = "deid-clinical-formats", "deid-document-formats"
+_CLINICAL, _DOCUMENTS, _DOCUMENTS_GROUP = "deid-clinical-formats", "deid-document-formats", "documents"
+_GROUPS = frozenset({"column", "conll", "archives"})
+"""Of the options that are always there."""
 OUTSIDE: Mapping[str, Outside] = MappingProxyType(
     {
         known.name: known
@@ -50,10 +56,10 @@ OUTSIDE: Mapping[str, Outside] = MappingProxyType(
             Outside("fhir", _CLINICAL, (".ndjson", ".json", ".jsonl"), is_fhir),
             Outside("hl7", _CLINICAL, (".hl7", ".er7")),
             Outside("omop", _CLINICAL, (".parquet", ".pq", ".omop"), is_omop),
-            Outside("docx", _DOCUMENTS, (".docx", ".docm")),
-            Outside("eml", _DOCUMENTS, (".eml",)),
-            Outside("pdf", _DOCUMENTS, (".pdf",)),
-            Outside("rtf", _DOCUMENTS, (".rtf",)),
+            Outside("docx", _DOCUMENTS, (".docx", ".docm"), group=_DOCUMENTS_GROUP),
+            Outside("eml", _DOCUMENTS, (".eml",), group=_DOCUMENTS_GROUP),
+            Outside("pdf", _DOCUMENTS, (".pdf",), group=_DOCUMENTS_GROUP),
+            Outside("rtf", _DOCUMENTS, (".rtf",), group=_DOCUMENTS_GROUP),
         )
     }
 )
@@ -82,7 +88,9 @@ def installed() -> Installed:
             faults[f"{name} of {plugin.distribution}"] = f"deid-assets has a format {name}; rename that of the plugin"
             continue
         try:
-            usable[name] = _declaration(name)
+            found = _declaration(name)
+            _check_group(found, usable)
+            usable[name] = found
         except PluginError as error:
             faults[name] = str(error)
     faults |= {name: known.fault for name, known in OUTSIDE.items() if name not in usable and name not in faults}
@@ -94,6 +102,18 @@ def _declaration(name: str) -> Format:
     if not isinstance(found, Format) or found.name != name:
         raise PluginError(f"format {name!r}: its entry point names no Format of that name")
     return found
+
+
+def _check_group(found: Format, usable: Mapping[str, Format]) -> None:
+    group = found.options.group if found.options else "own"
+    others = [known.options for known in usable.values() if known.options and known.options.group == group]
+    if not re.fullmatch("[a-z][a-z_]*", group) or group in _GROUPS or any(each != found.options for each in others):
+        raise PluginError(f"format {found.name!r}: its options' group {group!r} is no word or is taken; rename it")
+
+
+def option_groups() -> dict[str, type[FormatOptions]]:
+    """Return the options of plugins' formats, by group."""
+    return {known.options.group: known.options for known in FORMATS.values() if known.options}
 
 
 class _Usable(Mapping[str, Format]):
@@ -115,8 +135,12 @@ FORMATS: Mapping[str, Format] = _Usable()
 
 def known_by_files() -> list[Format | Outside]:
     """Return every format that a file may be in, usable or not."""
-    found = installed()
-    return [*found.usable.values(), *(known for name, known in OUTSIDE.items() if name not in found.usable)]
+    return [*FORMATS.values(), *missing()]
+
+
+def missing() -> list[Outside]:
+    """Return the formats of this project's plugins that cannot be used."""
+    return [known for name, known in OUTSIDE.items() if name not in FORMATS]
 
 
 def format_named(name: str) -> Format:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, TypeVar, get_args
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.selection import IGNORED
@@ -14,8 +14,6 @@ Discontinuous = Literal["refuse", "split"]
 BratLabels = Literal["phi", "native"]
 TagScheme = Literal["bio", "iob1", "iob2", "bioes", "bilou"]
 Formulas = Literal["plain", "escaped"]
-Attachments = Literal["fault", "read", "skip"]
-BlankPages = Literal["refuse", "keep"]
 
 MAX_NOTE_CHARS = 10_000_000
 
@@ -98,36 +96,17 @@ class Conll:
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
-    """How DOCX, PDF, RTF and mail are read.
+class FormatOptions:
+    """Base of the options that formats of a plugin share: a frozen dataclass whose fields are all set by default.
 
-    Args:
-        layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is left out by the
-            library in this mode, so a page that has nothing else is blank.
-        blank_pages: Of PDF with text on some pages: ``refuse`` withholds it for a page without text, ``keep`` takes
-            the page as empty. A PDF without any text is a fault either way.
-        attachments: What a document carries besides its text: ``fault`` gives the note and one fault per attachment,
-            ``read`` reads those of a mail that are text or documents as notes of their own, ``skip`` leaves all out.
-        timeout_s: Longest time for one PDF.
-        max_memory_mib: Address space of the process that reads one PDF, where the system can bound it.
-
-    Raises:
-        ConfigError: A value is not one of those allowed.
+    Each field is a string, a truth value or a number, and ``--read GROUP.FIELD=VALUE`` sets it; what is not allowed
+    raises ``ConfigError`` when it is made.
     """
 
-    layout: bool = False
-    blank_pages: BlankPages = "refuse"
-    attachments: Attachments = "fault"
-    timeout_s: float = 60.0
-    max_memory_mib: int = 2048
+    group: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        if self.blank_pages not in get_args(BlankPages):
-            raise ConfigError(f"blank_pages is {self.blank_pages!r}; choose refuse or keep")
-        if self.attachments not in get_args(Attachments):
-            raise ConfigError(f"attachments is {self.attachments!r}; choose fault, read or skip")
-        if not self.timeout_s > 0 or self.max_memory_mib < 1:
-            raise ConfigError("timeout_s and max_memory_mib must be greater than 0")
+
+_Options = TypeVar("_Options", bound=FormatOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +153,9 @@ class ReadOptions:
         conll: Columns and tags of CoNLL.
         annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
             fault in its annotations does not withhold it.
-        documents: DOCX, PDF, RTF and mail.
         archives: Limits of what is unpacked.
         ignore: Patterns, as of a shell, of files in folders and archives that are no notes and are passed over.
+        formats: Options of the formats of plugins, one of a kind.
 
     Raises:
         ConfigError: A value is not one of those allowed.
@@ -191,9 +170,13 @@ class ReadOptions:
     formulas: Formulas = "plain"
     annotations: bool = True
     conll: Conll = Conll()
-    documents: Documents = Documents()
     archives: Archives = Archives()
     ignore: tuple[str, ...] = IGNORED
+    formats: tuple[FormatOptions, ...] = ()
+
+    def of(self, kind: type[_Options]) -> _Options:
+        """Return the options of a plugin's formats: those that were told, or the default ones."""
+        return next((told for told in self.formats if isinstance(told, kind)), kind())
 
     @property
     def fields(self) -> tuple[str, ...]:

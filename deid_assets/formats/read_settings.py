@@ -8,7 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.formats.options import Archives, Columns, Conll, Documents, ReadOptions
+from deid_assets.formats.installed import missing, option_groups
+from deid_assets.formats.options import Archives, Columns, Conll, FormatOptions, ReadOptions
 from deid_assets.formats.selection import IGNORED
 
 _SETTINGS = ("encoding", "delimiter", "formulas", "offsets", "discontinuous", "max_note_chars", "ignore")
@@ -19,12 +20,21 @@ _COLUMNS: Mapping[str, str] = {
     "column.lang": "lang",
     "column.spans": "spans",
 }
-_GROUPS: Mapping[str, type[Any]] = {"conll": Conll, "documents": Documents, "archives": Archives}
-_GROUPED: Mapping[str, Any] = {
-    f"{group}.{setting.name}": setting.default for group, options in _GROUPS.items() for setting in fields(options)
-}
+_GROUPS: Mapping[str, type[Any]] = {"conll": Conll, "archives": Archives}
+
+
+def _defaults(groups: Mapping[str, type[Any]]) -> dict[str, Any]:
+    return {f"{group}.{each.name}": each.default for group, options in groups.items() for each in fields(options)}
+
+
+_GROUPED = _defaults(_GROUPS)
 READ_SETTINGS = (*_SETTINGS, *_COLUMNS, *_GROUPED)
-"""Keys of ``read_options``, as ``--read`` and the table ``[read]`` of a ``batch.toml`` have them."""
+"""Keys of ``read_options`` that are always there, as ``--read`` and ``[read]`` of a ``batch.toml`` have them."""
+
+
+def plugin_settings(options: type[FormatOptions] | None) -> list[str]:
+    """Return the keys of ``read_options`` that set the options of a plugin's format."""
+    return list(_defaults({options.group: options})) if options else []
 
 
 def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
@@ -38,26 +48,34 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
     groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in READ_SETTINGS:
-            raise ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {', '.join(READ_SETTINGS)}")
+        grouped = _GROUPED if name in READ_SETTINGS else _defaults(option_groups())
+        if not equals or name not in (*READ_SETTINGS, *grouped):
+            raise _unknown(setting, name)
         if name in _COLUMNS:
             columns[_COLUMNS[name]] = value
-        elif name in _GROUPED:
+        elif name in grouped:
             group, _, key = name.partition(".")
-            groups[group][key] = _typed(name, value)
+            groups.setdefault(group, {})[key] = _typed(name, value, grouped[name])
         elif name == "ignore":
             chosen[name] = (*chosen.get(name, IGNORED), *filter(None, value.split(",")))
         elif name == "max_note_chars":
             chosen[name] = int(value) if value.isdecimal() else 0  # which ReadOptions refuses
         else:
             chosen[name] = "\t" if (name, value) == ("delimiter", "tab") else value
-    made = {group: options(**groups[group]) for group, options in _GROUPS.items()}
-    return ReadOptions(**chosen, **made, columns=Columns(**columns), annotations=annotations)
+    made = {group: options(**groups.pop(group)) for group, options in _GROUPS.items()}
+    of_plugins = tuple(option_groups()[group](**values) for group, values in groups.items())
+    return ReadOptions(**chosen, **made, columns=Columns(**columns), annotations=annotations, formats=of_plugins)
 
 
-def _typed(name: str, value: str) -> str | bool | int | float:
+def _unknown(setting: str, name: str) -> ConfigError:
+    group = name.partition(".")[0]
+    keys = ", ".join([*READ_SETTINGS, *_defaults(option_groups())])
+    lacking = next((f"; {known.fault}" for known in missing() if known.group == group), "")
+    return ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {keys}{lacking}")
+
+
+def _typed(name: str, value: str, default: Any) -> str | bool | int | float:
     """Return a value of the kind that the setting has by default; where that is none, a number."""
-    default = _GROUPED[name]
     if isinstance(default, str):
         return value
     if isinstance(default, bool) and value in ("true", "false"):

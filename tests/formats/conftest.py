@@ -1,15 +1,18 @@
 """Notes that every format has to carry, and short ways to read and write."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deid_assets import plugins
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes
+from deid_assets.formats.installed import installed
 
 DATA = Path(__file__).parent / "data"
 
@@ -48,3 +51,62 @@ def faults_of(tmp_path: Path) -> Callable[..., list[Fault]]:
         return [entry for entry in found if isinstance(entry, Fault)]
 
     return read
+
+
+DECLARATION = """
+from deid_assets.formats.plugin_api import Format
+
+FORMAT = Format(
+    "@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset({"patient_id"})
+)
+"""
+FILES = '''
+"""Plain text with a patient in front."""
+
+from deid_assets.core.errors import InputError
+from deid_assets.formats.plugin_api import Draft, Fault, atomic_folder, read_bytes, write_member
+
+
+def read(source, options):
+    blob = read_bytes(source, max_bytes=options.max_note_chars * 4)
+    if isinstance(blob, Fault):
+        yield blob
+        return
+    text = blob.decode(errors="replace")
+    patient, bar, text = text.partition("|")
+    if bar and "\\ufffd" not in text:
+        yield Draft(source.name, source.note_id, text, patient_id=patient)
+    else:
+        yield source.fault("malformed", "has no patient; add one")
+
+
+def write(path, notes, options):
+    with atomic_folder(path) as folder:
+        for annotated in notes:
+            note = annotated.note
+            write_member(folder, note.note_id, ".@NAME@", f"{note.patient_id or ''}|{note.text}")
+'''
+
+
+@pytest.fixture
+def add(tmp_path, monkeypatch):
+    """Lay a distribution with one format out in a folder on the path, as pip would."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+    installed.cache_clear()
+
+    def lay_out(name, *, declaration=DECLARATION, entry=None, files=FILES):
+        package, info = site / f"deid_{name}", site / f"deid_{name}-1.0.dist-info"
+        package.mkdir()
+        (package / "__init__.py").write_text(declaration.replace("@NAME@", name))
+        (package / "files.py").write_text(files.replace("@NAME@", name))
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{plugins.FORMATS}]\n{entry or name} = deid_{name}:FORMAT\n")
+
+    lay_out.files = FILES
+    yield lay_out
+    installed.cache_clear()
+    for name in [name for name in sys.modules if name.startswith(("deid_shout", "deid_broken"))]:
+        del sys.modules[name]

@@ -7,57 +7,32 @@ import sys
 import pytest
 
 from deid_assets import plugins
-from deid_assets.core.errors import InputError
+from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
 from deid_assets.formats.installed import OUTSIDE, installed
+from deid_assets.formats.read_settings import read_options
 
 DECLARATION = """
 from deid_assets.formats.plugin_api import Format
 
-FORMAT = Format("{name}", (".{name}",), "deid_{name}.files", is_folder=True, keeps=frozenset())
+FORMAT = Format("@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset())
 """
-FILES = """
-from deid_assets.formats.plugin_api import Draft, atomic_folder, write_member
+OPTIONS = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from deid_assets.formats.plugin_api import Format, FormatOptions
 
 
-def read(source, options):
-    yield Draft(source.name, source.note_id, source.path.read_text(encoding="utf-8").upper())
+@dataclass(frozen=True)
+class Options(FormatOptions):
+    group: ClassVar[str] = "@GROUP@"
+    loud: bool = False
 
 
-def write(path, notes, options):
-    with atomic_folder(path) as folder:
-        for annotated in notes:
-            write_member(folder, annotated.note.note_id, ".shout", annotated.note.text)
+FORMAT = Format("@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset(), options=Options)
 """
-
-
-@pytest.fixture(autouse=True)
-def _formats_looked_for_anew():
-    installed.cache_clear()
-    yield
-    installed.cache_clear()
-
-
-@pytest.fixture
-def add(tmp_path, monkeypatch):
-    """Lay a distribution with one format out in a folder on the path, as pip would."""
-    site = tmp_path / "site"
-    site.mkdir()
-    monkeypatch.syspath_prepend(site)
-
-    def lay_out(name, *, declaration=DECLARATION, entry=None, distribution=None):
-        package, info = site / f"deid_{name}", site / f"{distribution or f'deid_{name}'}-1.0.dist-info"
-        package.mkdir(exist_ok=True)
-        (package / "__init__.py").write_text(declaration.format(name=name))
-        (package / "files.py").write_text(FILES)
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution or f'deid_{name}'}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{plugins.FORMATS}]\n{entry or name} = deid_{name}:FORMAT\n")
-
-    yield lay_out
-    for name in [name for name in sys.modules if name.startswith(("deid_shout", "deid_broken"))]:
-        del sys.modules[name]
 
 
 @pytest.fixture
@@ -68,18 +43,21 @@ def nothing_installed(monkeypatch):
         return () if group == plugins.FORMATS else importlib.metadata.entry_points(group=group)
 
     monkeypatch.setattr(plugins, "entry_points", found)
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
 
 
 def test_a_format_of_a_plugin_is_detected_read_and_written(add, tmp_path):
     add("shout")
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "a.shout").write_text("fine")
+    (folder / "a.shout").write_text("7|fine")
 
     assert detect_format(folder) == detect_format(folder / "a.shout") == "shout"
-    assert list(read_notes(folder)) == [Annotated(Note("a", "FINE"))]
-    write_notes(tmp_path / "out", [Annotated(Note("b", "QUIET"))], format="shout")
-    assert (tmp_path / "out" / "b.shout").read_text() == "QUIET"
+    assert list(read_notes(folder)) == [Annotated(Note("a", "fine", "7"))]
+    write_notes(tmp_path / "out", [Annotated(Note("b", "quiet", "8"))], format="shout")
+    assert (tmp_path / "out" / "b.shout").read_text() == "8|quiet"
 
 
 def test_listing_imports_no_plugin(add):
@@ -111,9 +89,35 @@ def test_a_broken_plugin_is_listed_with_its_fault_and_hides_no_other(add, declar
         format_named(entry or "broken")
 
 
+def test_options_of_a_plugin_are_told_as_settings_and_reach_the_reader(add):
+    add("shout", declaration=OPTIONS.replace("@GROUP@", "shout"))
+    options = FORMATS["shout"].options
+    assert options is not None
+
+    assert read_options([], annotations=True).of(options).loud is False
+    assert read_options(["shout.loud=true"], annotations=True).of(options).loud is True
+    with pytest.raises(ConfigError, match=r"give true or false"):
+        read_options(["shout.loud=7"], annotations=True)
+    with pytest.raises(ConfigError, match=r"'shout\.quiet=true' must read .*shout\.loud"):
+        read_options(["shout.quiet=true"], annotations=True)
+
+
+@pytest.mark.parametrize("group", ["conll", "documents", "", "a b"])
+def test_a_group_of_options_that_is_taken_or_no_word_is_a_fault(add, group):
+    add("shout", declaration=OPTIONS.replace("@GROUP@", group))
+
+    assert "is no word or is taken" in installed().faults["shout"]
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_options_of_a_missing_plugin_name_it():
+    with pytest.raises(ConfigError, match="pip install deid-document-formats"):
+        read_options(["documents.layout=true"], annotations=True)
+
+
 def test_a_name_that_is_taken_does_not_replace_the_format_that_has_it(add):
     add("shout", entry="jsonl")
-    add("broken", declaration=DECLARATION.replace("{name}", "docx"), entry="docx")
+    add("broken", declaration=DECLARATION.replace("@NAME@", "docx"), entry="docx")
 
     assert FORMATS["jsonl"].module == "deid_assets.formats.jsonl"
     assert "rename" in installed().faults["jsonl of deid_shout"]
@@ -163,8 +167,6 @@ def test_what_is_known_of_formats_outside_is_what_their_plugins_say():
     assert set(FORMATS) >= set(OUTSIDE), "the plugins of this project are installed for the tests"
     for name, known in OUTSIDE.items():
         plugin = plugins.available(plugins.FORMATS)[name]
-        assert (plugin.distribution, FORMATS[name].suffixes, FORMATS[name].is_told) == (
-            known.plugin,
-            known.suffixes,
-            known.is_told,
-        )
+        options = FORMATS[name].options
+        said = (plugin.distribution, FORMATS[name].suffixes, FORMATS[name].is_told, options.group if options else "")
+        assert said == (known.plugin, known.suffixes, known.is_told, known.group)

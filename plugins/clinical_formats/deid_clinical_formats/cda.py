@@ -13,8 +13,8 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree.ElementTree import Element
 
+from deid_assets import Note
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

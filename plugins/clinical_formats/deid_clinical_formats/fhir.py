@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from deid_assets import Note
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

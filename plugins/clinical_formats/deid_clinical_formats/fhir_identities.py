@@ -13,10 +13,10 @@ from deid_assets.formats.plugin_api import (
     RecordError,
     Source,
     checked,
-    number_kind,
     optional_string,
 )
 from deid_clinical_formats.fhir_resources import Element, Resource, child, objects, patient_of, resources
+from deid_clinical_formats.hl7_identities import number_kind
 
 _ALIASES = frozenset({"nickname", "anonymous", "old", "maiden"})
 """Uses of a name that another one stands beside (FHIR R4, value set name-use)."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deid_assets import Note
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

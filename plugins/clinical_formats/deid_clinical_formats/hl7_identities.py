@@ -13,13 +13,13 @@ from deid_assets.formats.plugin_api import (
     RecordError,
     Source,
     checked,
-    number_kind,
 )
 from deid_clinical_formats.hl7_messages import Message, Segment, messages
 
 _DOCTORS = (7, 8, 9, 17, 52)
 """Attending, referring, consulting, admitting and other doctors of PV1."""
 
+_NATIONAL = frozenset({"SS", "SB", "NI", "DL", "PPN", "TAX", "NPI", "HC", "MC", "JHN"})
 _COMPONENTS = 12
 
 
@@ -126,3 +126,9 @@ def iso_date(digits: str) -> str:
     if not digits[:8].isdecimal() or len(digits) < 4:
         return digits
     return "-".join(part for part in (digits[:4], digits[4:6], digits[6:8]) if part)
+
+
+def number_kind(code: str) -> str:
+    """Return the kind of a number by its type in table 0203 of HL7: given by a state or payer, or by a hospital."""
+    is_national = code in _NATIONAL or code.startswith("NN")  # NN and the three letters of a country
+    return "national_id" if is_national else "record_number"

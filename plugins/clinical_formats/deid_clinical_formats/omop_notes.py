@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deid_assets.core.label_maps import PHI
-from deid_assets.formats.plugin_api import Annotated, Fault, ReadOptions, assemble
+from deid_assets.formats.plugin_api import Annotated, Fault, ReadOptions, assemble, format_named
 from deid_clinical_formats.omop import draft_of_row
 from deid_clinical_formats.omop_database import Database, database_rows
 
@@ -33,7 +32,7 @@ def read_omop(
         options: ``max_note_chars`` bounds a note.
     """
     place = f"{schema}.{table}" if schema else table
-    last = ""
+    last, labels = "", format_named("omop").labels
     for row in database_rows(Database(url, table, schema, batch), place):
         draft = row if isinstance(row, Fault) else draft_of_row(*row, file=place)
         if isinstance(draft, Fault):
@@ -43,5 +42,5 @@ def read_omop(
             yield Fault.at(place, "duplicate-id", reason, line=draft.line, note_id=last)
         else:
             last = draft.note_id
-            result = assemble(draft, PHI, options)
+            result = assemble(draft, labels, options)
             yield from result if isinstance(result, list) else [result]

@@ -13,9 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from deid_assets import Note, SpanSet
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.core.span import SpanSet
 from deid_assets.formats.plugin_api import Annotated, RowGroups, WriteOptions, atomic_folder, table_writer
 from deid_clinical_formats.omop import ENGLISH, number_of
 

@@ -1,13 +1,14 @@
 """Formats of documents for deid-assets: DOCX, PDF, RTF and mail."""
 
 from deid_assets.formats.plugin_api import Format
+from deid_document_formats.options import Documents
 
-__all__ = ["DOCX", "EML", "PDF", "RTF"]
+__all__ = ["DOCX", "EML", "PDF", "RTF", "Documents"]
 
 _HERE = "deid_document_formats"
 _NONE: frozenset[str] = frozenset()
 
-DOCX = Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE)
-RTF = Format("rtf", (".rtf",), f"{_HERE}.rtf", is_folder=True, keeps=_NONE)
-EML = Format("eml", (".eml",), f"{_HERE}.eml", is_folder=True, keeps=_NONE)
-PDF = Format("pdf", (".pdf",), f"{_HERE}.pdf", is_folder=True, keeps=_NONE, writer_module=None)
+DOCX = Format("docx", (".docx", ".docm"), f"{_HERE}.docx", is_folder=True, keeps=_NONE, options=Documents)
+RTF = Format("rtf", (".rtf",), f"{_HERE}.rtf", is_folder=True, keeps=_NONE, options=Documents)
+EML = Format("eml", (".eml",), f"{_HERE}.eml", is_folder=True, keeps=_NONE, options=Documents)
+PDF = Format("pdf", (".pdf",), f"{_HERE}.pdf", is_folder=True, keeps=_NONE, writer_module=None, options=Documents)

@@ -30,6 +30,7 @@ from deid_assets.formats.plugin_api import (
     write_member,
 )
 from deid_document_formats.eml_parts import Mail, charset_of, content_of, mail_of, message_in, parsed
+from deid_document_formats.options import Documents
 
 _MAX_ATTACHED_BYTES = 1 << 27
 """Of a whole message with what is attached; mail servers take 10 to 50 MB."""
@@ -75,7 +76,7 @@ def _read(source: Source, message: Message, options: ReadOptions, *, depth: int)
 
 
 def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int) -> Iterator[Draft | Fault]:
-    choice = options.documents.attachments
+    choice = options.of(Documents).attachments
     if choice == "skip":
         return
     for number, part in enumerate(mail.attachments, start=1):

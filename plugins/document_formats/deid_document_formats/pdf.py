@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deid_assets.formats.plugin_api import Draft, Fault, ReadOptions, Source
+from deid_document_formats.options import Documents
 from deid_document_formats.revisions import attachment_faults, hidden_lines
 
 _MAX_BYTES = 1 << 28
@@ -68,10 +69,10 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
     """Return the answer of the process that reads the file."""
     request = {
         "path": str(source.path.resolve()),
-        "layout": options.documents.layout,
+        "layout": options.of(Documents).layout,
         "max_chars": options.max_note_chars,
-        "max_memory_mib": options.documents.max_memory_mib,
-        "cpu_s": math.ceil(options.documents.timeout_s) + 1,  # it ends also where this process was killed
+        "max_memory_mib": options.of(Documents).max_memory_mib,
+        "cpu_s": math.ceil(options.of(Documents).timeout_s) + 1,  # it ends also where this process was killed
     }
     # -P keeps the folder of the notes off the import path.
     command = [sys.executable, "-P", "-m", "deid_document_formats.pdf_worker"]
@@ -81,11 +82,11 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
             input=json.dumps(request).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # a traceback may show text
-            timeout=options.documents.timeout_s,
+            timeout=options.of(Documents).timeout_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        reason = f"takes longer than {options.documents.timeout_s:g} s to read; print it to a new PDF, or raise --read documents.timeout_s"
+        reason = f"takes longer than {options.of(Documents).timeout_s:g} s to read; print it to a new PDF, or raise --read documents.timeout_s"
         return source.fault("timed-out", reason, note_id=source.note_id)
     try:
         answer: dict[str, Any] = json.loads(ran.stdout)
@@ -104,7 +105,7 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
     if len(blank) == len(pages):
         reason = "has no text layer, as a scan has none; recognise its text (OCR) and read that"
         return source.fault("no-text-layer", reason, note_id=source.note_id)
-    if blank and options.documents.blank_pages == "refuse":
+    if blank and options.of(Documents).blank_pages == "refuse":
         reason = (
             f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text; recognise it (OCR), "
             "or --read documents.blank_pages=keep"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from deid_assets.formats.plugin_api import Fault, ReadOptions, Source
+from deid_document_formats.options import Documents
 
 Change = Literal["none", "inserted", "deleted"]
 Runs = list[tuple[str, Change]]
@@ -32,7 +33,7 @@ def hidden_lines(hidden: Iterable[str], shown: str) -> list[str]:
 
 def attachment_faults(source: Source, count: int, options: ReadOptions) -> Iterator[Fault]:
     """Yield one fault for each thing inside a document that is not read, unless it is left out on purpose."""
-    if options.documents.attachments == "skip":
+    if options.of(Documents).attachments == "skip":
         return
     for number in range(1, count + 1):
         reason = f"attachment {number} is not read; save it as a file of its own, or --read documents.attachments=skip"

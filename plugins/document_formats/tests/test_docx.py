@@ -14,7 +14,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes, write_notes
-from deid_assets.formats.options import Documents
+from deid_document_formats import Documents
 
 CANARY = "Zebulon-7731"
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -204,7 +204,7 @@ def test_an_embedded_document_is_named_or_left_out_on_purpose_and_the_text_is_re
     blob = document(p(r("x")), **{"word__embeddings__Microsoft_Excel.xlsx": b"PK"})
     note, fault = read(blob, tmp_path)
     assert (note.note.text, fault.kind, fault.note_id) == ("x", "attachment", "a/attachment-1")
-    assert [found.note.text for found in read(blob, tmp_path, documents=Documents(attachments="skip"))] == ["x"]
+    assert [found.note.text for found in read(blob, tmp_path, formats=(Documents(attachments="skip"),))] == ["x"]
 
 
 def through(text):

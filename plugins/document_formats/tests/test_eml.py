@@ -15,7 +15,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes, write_notes
-from deid_assets.formats.options import Documents
+from deid_document_formats import Documents
 from deid_document_formats.html_text import text_of_html
 
 CANARY = "Zebulon-7731"
@@ -26,7 +26,7 @@ FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 
 def read(content, tmp_path, **documents):
     (tmp_path / "a.eml").write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(read_notes(tmp_path / "a.eml", options=ReadOptions(documents=Documents(**documents))))
+    return list(read_notes(tmp_path / "a.eml", options=ReadOptions(formats=(Documents(**documents),))))
 
 
 def text_of(content, tmp_path):

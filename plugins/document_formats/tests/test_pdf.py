@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes, write_notes
-from deid_assets.formats.options import Documents
+from deid_document_formats import Documents
 
 CANARY = "Zebulon-7731"
 DATA = Path(__file__).parent / "data"
@@ -58,7 +58,7 @@ def pdf(*contents, catalog="", page="", font="/BaseFont /Helvetica", packed=None
 
 def read(blob, tmp_path, *, max_note_chars=10_000, **documents):
     (tmp_path / "a.pdf").write_bytes(blob)
-    options = ReadOptions(max_note_chars=max_note_chars, documents=Documents(**documents))
+    options = ReadOptions(max_note_chars=max_note_chars, formats=(Documents(**documents),))
     return list(read_notes(tmp_path / "a.pdf", options=options))
 
 
@@ -79,7 +79,7 @@ def test_the_golden_letter_of_another_writer(golden):
 
 
 def test_layout_keeps_columns_apart(golden):
-    (found,) = read_notes(golden / "pdf", options=ReadOptions(documents=Documents(layout=True)))
+    (found,) = read_notes(golden / "pdf", options=ReadOptions(formats=(Documents(layout=True),)))
     first = found.note.text.split("\n")[0]
     assert first.startswith("Hillside Clinic     ")
     assert first.endswith("     Ward 7")

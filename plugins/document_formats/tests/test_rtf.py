@@ -12,7 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes, write_notes
-from deid_assets.formats.options import Documents
+from deid_document_formats import Documents
 
 CANARY = "Zebulon-7731"
 FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -71,7 +71,7 @@ def test_the_text_of_a_body(body, expected, tmp_path):
         return
     note, fault = read(r"{\rtf1 " + body + "}", tmp_path)
     assert (note.note.text, fault.kind, fault.note_id) == ("aseen", "attachment", "a/attachment-1")
-    assert len(read(r"{\rtf1 " + body + "}", tmp_path, documents=Documents(attachments="skip"))) == 1
+    assert len(read(r"{\rtf1 " + body + "}", tmp_path, formats=(Documents(attachments="skip"),))) == 1
 
 
 def test_the_golden_letter_has_every_text_in_one_order(golden):

@@ -1,0 +1,47 @@
+"""How documents are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from deid_assets.core.errors import ConfigError
+from deid_assets.formats.plugin_api import FormatOptions
+
+Attachments = Literal["fault", "read", "skip"]
+BlankPages = Literal["refuse", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents(FormatOptions):
+    """How DOCX, PDF, RTF and mail are read.
+
+    Args:
+        layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is left out by the
+            library in this mode, so a page that has nothing else is blank.
+        blank_pages: Of PDF with text on some pages: ``refuse`` withholds it for a page without text, ``keep`` takes
+            the page as empty. A PDF without any text is a fault either way.
+        attachments: What a document carries besides its text: ``fault`` gives the note and one fault per attachment,
+            ``read`` reads those of a mail that are text or documents as notes of their own, ``skip`` leaves all out.
+        timeout_s: Longest time for one PDF.
+        max_memory_mib: Address space of the process that reads one PDF, where the system can bound it.
+
+    Raises:
+        ConfigError: A value is not one of those allowed.
+    """
+
+    group: ClassVar[str] = "documents"
+
+    layout: bool = False
+    blank_pages: BlankPages = "refuse"
+    attachments: Attachments = "fault"
+    timeout_s: float = 60.0
+    max_memory_mib: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.blank_pages not in get_args(BlankPages):
+            raise ConfigError(f"blank_pages is {self.blank_pages!r}; choose refuse or keep")
+        if self.attachments not in get_args(Attachments):
+            raise ConfigError(f"attachments is {self.attachments!r}; choose fault, read or skip")
+        if not self.timeout_s > 0 or self.max_memory_mib < 1:
+            raise ConfigError("timeout_s and max_memory_mib must be greater than 0")
