@@ -16,6 +16,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.migration import migrate
+from deid_assets.cli.pretraining import pretrain
 from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
@@ -49,6 +50,7 @@ __all__ = [
     "map_spans",
     "migrate",
     "policies",
+    "pretrain",
     "privacy_app",
     "profiles",
     "redact",

@@ -80,7 +80,7 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     """
     from deid_assets.cli.training_runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
 
-    wanted = Requested.read(recipe, _changes(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
+    wanted = Requested.read(recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
     with epochs() as progress:
         if folds:
             return cross_validated(wanted, out, folds, progress, as_json=as_json)
@@ -201,7 +201,7 @@ def epochs() -> Iterator[Any]:
         yield show
 
 
-def _changes(settings: Sequence[str], labels: str | None) -> Mapping[str, Any]:
+def changes_of(settings: Sequence[str], labels: str | None) -> Mapping[str, Any]:
     """Return recipe values from ``KEY=VALUE``.
 
     Raises:

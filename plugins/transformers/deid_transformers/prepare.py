@@ -25,8 +25,9 @@ from deid_transformers.encoder import (
     quiet,
 )
 from deid_transformers.optimize import generator
-from deid_transformers.pretrain import PHASE, pretrain, read_stream
+from deid_transformers.pretrain import PHASE, pretrain
 from deid_transformers.settings import NEW, Pretraining, TransformersSettings
+from deid_transformers.streams import read_stream
 
 _INPUTS, _CURVE = "inputs.json", "curve.json"
 

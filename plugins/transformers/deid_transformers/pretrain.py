@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Epoch, Report
-from deid_onnx.pieces import Pieces
 from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import Pretraining
+from deid_transformers.streams import NOTHING, Sequences, Stream
 
 PHASE = -1
 """Number of this part of a run in its learning curve: before the first phase."""
@@ -26,51 +24,16 @@ _WITH_KINDS = 0.5  # of the sequences are read with the kinds of their words
 _IGNORED = -100
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """All notes as one sequence of sub-tokens, each note closed.
-
-    Args:
-        ids: Sub-tokens.
-        kinds: What their words look like; none where the encoder does not read it.
-        special: Numbers that are never to be told.
-        before: Number of the one that opens each sequence.
-        mask: Number of the one that hides.
-        vocabulary: How many there are.
-    """
-
-    ids: NDArray[np.int64]
-    kinds: NDArray[np.int64] | None
-    special: NDArray[np.int64]
-    before: int
-    mask: int
-    vocabulary: int
-
-
-def read_stream(texts: Iterable[str], pieces: Pieces, tokenizer: Any) -> Stream:
-    """Return the notes as the encoder will read them when it tags."""
-    ids: list[int] = []
-    kinds: list[int] = []
-    for text in texts:
-        tokens = tokenize(text)
-        words = pieces.of(text, tokens)
-        for word, kind in zip(words, pieces.kinds(text, tokens) or [0] * len(words), strict=True):
-            ids.extend(word)
-            kinds.extend([kind] * len(word))
-        ids.append(pieces.settings.after)
-        kinds.append(0)
-    return Stream(
-        np.array(ids, dtype=np.int64),
-        np.array(kinds, dtype=np.int64) if pieces.settings.kinds else None,
-        np.array(sorted(tokenizer.all_special_ids), dtype=np.int64),
-        pieces.settings.before,
-        int(tokenizer.mask_token_id),
-        len(tokenizer),
-    )
-
-
 def pretrain(
-    model: Any, stream: Stream, checkpoint: Checkpoint, *, settings: Pretraining, seed: int, bf16: bool, report: Report
+    model: Any,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    *,
+    settings: Pretraining,
+    seed: int,
+    bf16: bool,
+    report: Report,
+    reached: Callable[[int, dict[str, Any]], None] = lambda _epoch, _point: None,
 ) -> list[dict[str, Any]]:
     """Train a model with a masked-language-model head in place, and return its curve.
 
@@ -82,32 +45,58 @@ def pretrain(
         seed: Of all that is random.
         bf16: As in the recipe.
         report: Told the mean loss at each checkpoint, as epochs of phase -1.
+        reached: Told each pass over the notes that is complete, counted from 1, and the point of the curve, to which
+            it may add.
 
     Raises:
         TrainingError: There is too little text for one sequence.
     """
-    size = settings.length - 1
-    if len(stream.ids) < size:
-        raise TrainingError(f"{len(stream.ids)} sub-tokens of raw text, one sequence takes {size}; give more notes")
+    sequences = Sequences(stream, settings, seed=seed)
+    per_epoch = sequences.per_epoch
+    steps = settings.epochs * per_epoch if settings.epochs else settings.steps
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
     step, curve = _resume(model, optimizer, checkpoint, report)
     began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
     score = _scorer(model, bf16=bf16)
     model.train()
     losses = []
-    while step < settings.steps:
-        rate = settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=settings.warm_up)
+    while step < steps:
+        rate = settings.learning_rate * linear_rate(step, steps=steps, warm_up=settings.warm_up)
         set_rate(optimizer, rate)
-        losses.append(_step(model, optimizer, score, _batch(stream, step=step, settings=settings, seed=seed)))
+        batch = _batch(stream, sequences.places(step), step=step, settings=settings, seed=seed)
+        losses.append(_step(model, optimizer, score, batch))
         step += 1
-        if step % settings.save_every == 0 or step == settings.steps:
+        is_epoch = settings.epochs is not None and step % per_epoch == 0
+        if step % settings.save_every == 0 or step == steps or is_epoch:
             point = {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "learning_rate": rate}
             curve.append({**point, "seconds": time.monotonic() - began})
             losses.clear()
-            report(Epoch(phase=PHASE, **curve[-1]))
-            reached = {"step": step, "curve": curve}
-            checkpoint.save(reached, model=_weights(model), optimizer=optimizer_tensors(optimizer))
+            if is_epoch:
+                reached(step // per_epoch, curve[-1])
+                model.train()
+            report(_epoch(curve[-1]))
+            state = {"step": step, "curve": curve}
+            checkpoint.save(state, model=_weights(model), optimizer=optimizer_tensors(optimizer))
     return curve
+
+
+def loss_of(model: Any, stream: Stream, *, settings: Pretraining, seed: int, bf16: bool) -> float:
+    """Return the mean loss per masked sub-token over notes that nothing is learnt from, with masks of their own."""
+    sequences = Sequences(stream, settings, seed=seed)
+    score = _scorer(model, bf16=bf16)
+    model.eval()
+    total, count = 0.0, 0
+    with torch.inference_mode():
+        for step in range(sequences.per_epoch):
+            batch = _batch(stream, sequences.places(step), step=step, settings=settings, seed=seed)
+            loss, told = _loss(model, score, batch)
+            total, count = total + float(loss), count + told
+    return total / max(1, count)
+
+
+def _epoch(point: Mapping[str, Any]) -> Epoch:
+    known = {name: point[name] for name in ("epoch", "loss", "learning_rate", "seconds")}
+    return Epoch(phase=PHASE, **known)
 
 
 def _resume(
@@ -120,7 +109,7 @@ def _resume(
     model.tie_weights()
     restore_optimizer(optimizer, checkpoint.tensors(state, "optimizer"))
     for point in state["curve"]:
-        report(Epoch(phase=PHASE, **point))
+        report(_epoch(point))
     return int(state["step"]), list(state["curve"])
 
 
@@ -133,52 +122,56 @@ class _Masked:
     """Sequences of one step: (batch, length) each.
 
     Args:
-        ids: Opened and masked.
-        kinds: What the words look like.
+        feeds: What the model reads, opened and masked.
         told: What is to be told, -100 where nothing is.
     """
 
-    ids: NDArray[np.int64]
-    kinds: NDArray[np.int64] | None
+    feeds: dict[str, NDArray[np.int64]]
     told: NDArray[np.int64]
 
 
-def _batch(stream: Stream, *, step: int, settings: Pretraining, seed: int) -> _Masked:
+def _batch(stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pretraining, seed: int) -> _Masked:
     """Return what a step reads. Half of the sequences read no kinds, so that the encoder can be used without."""
     rng = generator(seed, 1, step)
-    places = _places(stream, step=step, batch=settings.batch, size=settings.length - 1, seed=seed)
-    ids, told = masked(stream.ids[places], stream, share=settings.mask, rng=rng)
-    opened = _opened(ids, stream.before)
-    if stream.kinds is None:
-        return _Masked(opened, None, _opened(told, _IGNORED))
-    kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
-    return _Masked(opened, _opened(kinds, 0), _opened(told, _IGNORED))
+    is_text = places != NOTHING
+    given = np.where(is_text, stream.ids[places], stream.pad)
+    words = stream.words[places] if settings.whole_words else None
+    ids, told = masked(given, stream, share=settings.mask, rng=rng, words=words)
+    feeds = {"input_ids": _opened(ids, stream.before)}
+    if not is_text.all():
+        feeds["attention_mask"] = _opened(is_text.astype(np.int64), 1)
+    if stream.kinds is not None:
+        kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
+        feeds["token_type_ids"] = _opened(kinds * is_text, 0)
+    return _Masked(feeds, _opened(told, _IGNORED))
 
 
 def _opened(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
     return np.hstack([np.full((len(rows), 1), first), rows])
 
 
-def _places(stream: Stream, *, step: int, batch: int, size: int, seed: int) -> NDArray[np.int64]:
-    """Return where the sequences of a step stand. Each pass over the notes has its own cuts and its own order."""
-    count = len(stream.ids) // size
-    turns: dict[int, NDArray[np.int64]] = {}
-    found = []
-    for place in range(step * batch, (step + 1) * batch):
-        turn, number = divmod(place, count)
-        if turn not in turns:
-            rng = np.random.default_rng([seed, 2, turn])
-            shift = int(rng.integers(0, len(stream.ids) - count * size + 1))
-            turns[turn] = shift + rng.permutation(count) * size
-        found.append(np.arange(size) + int(turns[turn][number]))
-    return np.stack(found)
-
-
 def masked(
-    ids: NDArray[np.int64], stream: Stream, *, share: float, rng: np.random.Generator
+    ids: NDArray[np.int64],
+    stream: Stream,
+    *,
+    share: float,
+    rng: np.random.Generator,
+    words: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sequences with some sub-tokens hidden or exchanged, and what is to be told: -100 where nothing is."""
-    chosen = (rng.random(ids.shape) < share) & ~np.isin(ids, stream.special)
+    """Return sequences with some sub-tokens hidden or exchanged, and what is to be told: -100 where nothing is.
+
+    Args:
+        ids: (sequences, positions).
+        stream: What they are of.
+        share: Of the sub-tokens that are to be told.
+        rng: Draws them.
+        words: Number of each sub-token's word, rising along a sequence, where the words are drawn and not the
+            sub-tokens.
+    """
+    draw = rng.random(ids.shape)
+    if words is not None:
+        draw = np.take_along_axis(draw, np.clip(words - words[:, :1], 0, ids.shape[1] - 1), axis=1)
+    chosen = (draw < share) & ~np.isin(ids, stream.special)
     draw = rng.random(ids.shape)
     read = ids.copy()
     read[chosen & (draw < _HIDDEN)] = stream.mask
@@ -191,16 +184,18 @@ _Score = Callable[[dict[str, torch.Tensor], torch.Tensor], torch.Tensor]
 """What a model reads, and the positions wanted of it, to the scores of the vocabulary at those."""
 
 
-def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
+def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]:
+    """Return the summed loss over what is to be told, and how much that is."""
     device = next(model.parameters()).device
     answers = torch.from_numpy(batch.told).to(device)
     wanted = answers != _IGNORED
-    feeds = {"input_ids": batch.ids} if batch.kinds is None else {"input_ids": batch.ids, "token_type_ids": batch.kinds}
-    scores = score({name: torch.from_numpy(array).to(device) for name, array in feeds.items()}, wanted)
-    # A batch in which nothing is hidden has a loss of 0, not of no number.
-    loss = torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum") / max(
-        1, int(wanted.sum())
-    )
+    scores = score({name: torch.from_numpy(array).to(device) for name, array in batch.feeds.items()}, wanted)
+    return torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum"), int(wanted.sum())
+
+
+def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
+    total, told = _loss(model, score, batch)
+    loss = total / max(1, told)  # a batch in which nothing is hidden has a loss of 0, not of no number
     optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

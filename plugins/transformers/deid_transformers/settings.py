@@ -61,12 +61,18 @@ class Pretraining(_Frozen):
 
     Args:
         steps: Optimiser steps.
+        epochs: Passes over the notes, in place of ``steps``.
         batch: Sequences in a step.
-        length: Sub-tokens in a sequence; notes are joined, so that none is padded.
+        length: Most sub-tokens in a sequence.
+        packed: Whether notes are joined and cut, so that no sequence is padded; if not, no sequence has text of two
+            notes.
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW.
         mask: Share of the sub-tokens to be told; 80 % of them are hidden, 10 % exchanged, 10 % left (Devlin 2019).
+        whole_words: Whether all sub-tokens of a word are to be told together.
+        balance: Exponent of each language's share of the text; below 1, notes of the smaller ones are repeated.
+        held_out: Share of the raw notes that is not learnt from; their loss is in the curve. Of ``deid pretrain`` only.
         training_notes: Whether the texts of the annotated training notes are read too.
         save_every: Steps between checkpoints.
         keep: Whether the encoder is kept as it was before it learnt to tag, under its masked-LM head, in the model's
@@ -74,12 +80,17 @@ class Pretraining(_Frozen):
     """
 
     steps: Positive = 2_000
+    epochs: Positive | None = None
     batch: Positive = 256
     length: Annotated[int, Field(ge=8)] = 512
+    packed: bool = True
     learning_rate: Rate = 1e-4
     warm_up: Share = 0.1
     weight_decay: Share = 0.01
     mask: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    whole_words: bool = False
+    balance: Annotated[float, Field(gt=0, le=1)] = 1.0
+    held_out: Share = 0.0
     training_notes: bool = True
     save_every: Positive = 200
     keep: bool = False

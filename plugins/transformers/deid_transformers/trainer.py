@@ -47,6 +47,22 @@ class TransformersTrainer:
 
         run(task, out, report, plugin=self.name, version=self.version)
 
+    def pretrain(
+        self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
+    ) -> None:
+        """Write a masked language model of raw notes into ``out``; go on from ``out/checkpoint`` as ``train`` does.
+
+        The folder holds the last weights, those of each epoch under ``epochs`` where the recipe counts epochs, and
+        the learning curve.
+
+        Raises:
+            ConfigError: The settings do not say how to pre-train.
+            TrainingError: The encoder is not there, has no mask, or there is too little text.
+        """
+        from deid_transformers.language_model import make_language_model  # noqa: PLC0415 - loads PyTorch
+
+        make_language_model(notes, out, read_settings(settings), seed=seed, version=self.version, report=report)
+
     def export(self, model: Path, out: Path) -> None:
         """Write the ONNX folder of a model, which the detector ``onnx`` loads: fp32, fp16 and dynamic int8.
 

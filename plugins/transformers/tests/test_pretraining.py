@@ -15,8 +15,9 @@ from deid_assets.core.redact import redact
 from deid_assets.core.trainer import Epoch
 from deid_assets.policies import load_policy
 from deid_assets.testing import marked
-from deid_transformers.pretrain import Stream, masked
+from deid_transformers.pretrain import masked
 from deid_transformers.settings import NewEncoder
+from deid_transformers.streams import Stream
 from deid_transformers.vocabulary import SPECIAL, learn
 
 

@@ -1,0 +1,133 @@
+"""Language models of raw notes: pre-training as a step of its own, before and apart from any tagger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from deid_assets import plugins
+from deid_assets.core.errors import InputError, PluginError
+from deid_assets.core.note import Note
+from deid_assets.core.trainer import Report
+from deid_assets.training.recipe import Recipe
+from deid_assets.training.run import PART
+
+RECORD = "pretraining.json"
+"""File of a language model's folder: recipe, versions, and the digests of the notes that it learnt from."""
+
+
+@runtime_checkable
+class Pretrainer(Protocol):
+    """A trainer that can make language models."""
+
+    version: str
+
+    def settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return settings checked and completed."""
+        ...
+
+    def pretrain(
+        self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
+    ) -> None:
+        """Write a language model into ``out``, which exists, or go on with what a killed run left there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a language model was made of.
+
+    Args:
+        recipe: All its values.
+        fingerprint: Of the recipe, the notes and the plugin.
+        notes: How many there were.
+        digests: SHA-256 of the text of each.
+    """
+
+    recipe: Mapping[str, Any]
+    fingerprint: str
+    notes: int
+    digests: frozenset[str] = field(repr=False)
+
+
+def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: Report = lambda _epoch: None) -> Record:
+    """Make a language model folder of raw notes; a second call with nothing changed does nothing.
+
+    What is not finished stands under ``NAME.part``, and a killed run goes on from there.
+
+    Args:
+        recipe: Of which the plugin, the seed and the settings count.
+        notes: Their annotations, where there are any, do not matter.
+        out: Folder, new or of a language model.
+        report: Told of each checkpoint.
+
+    Raises:
+        ConfigError: A setting is wrong.
+        InputError: There are no notes, or the folder holds something else.
+        PluginError: The plugin makes no language models.
+        TrainingError: The run cannot give a model.
+    """
+    trainer = plugins.load_trainer(recipe.plugin)
+    if not isinstance(trainer, Pretrainer):
+        raise PluginError(f'trainer {recipe.plugin!r} makes no language models; choose plugin = "transformers"')
+    if not any(note.text.strip() for note in notes):
+        raise InputError("there is no raw note with text; give --raw")
+    settings = trainer.settings(recipe.settings)
+    digests = sorted(note.digest for note in notes)
+    whole = json.dumps([recipe.plugin, recipe.seed, settings, trainer.version, digests], sort_keys=True)
+    fingerprint = hashlib.sha256(whole.encode()).hexdigest()
+    if (out / RECORD).exists():
+        known = read_record(out)
+        if known.fingerprint == fingerprint:
+            return known
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: it holds something else; name a new or empty folder")
+    part = out.with_name(out.name + PART)
+    part.mkdir(parents=True, mode=0o700, exist_ok=True)
+    trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
+    record = Record(
+        recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), frozenset(digests)
+    )
+    _write(part, record)
+    if out.exists():
+        out.rmdir()
+    part.rename(out)
+    return record
+
+
+def _write(folder: Path, record: Record) -> None:
+    values = {
+        "recipe": record.recipe,
+        "fingerprint": record.fingerprint,
+        "notes": record.notes,
+        "digests": sorted(record.digests),
+    }
+    (folder / RECORD).write_text(json.dumps(values, indent=1), encoding="utf-8")
+
+
+def read_record(folder: Path) -> Record:
+    """Return what a language model was made of.
+
+    Raises:
+        InputError: The folder has no record, or it is broken.
+    """
+    path = folder / RECORD
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        return Record(values["recipe"], values["fingerprint"], values["notes"], frozenset(values["digests"]))
+    except FileNotFoundError:
+        raise InputError(f"{folder} has no {RECORD}; it is no language model that deid pretrain wrote") from None
+    except (ValueError, KeyError, TypeError, OSError):
+        raise InputError(f"{path} is broken; pre-train again") from None
+
+
+def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
+    """Return the ids of notes that a language model learnt from, as far as its folder says so."""
+    if not (folder / RECORD).exists():
+        return []
+    digests = read_record(folder).digests
+    return [note.note_id for note in notes if note.digest in digests]
