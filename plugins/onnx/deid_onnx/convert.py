@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def to_fp16(source: Path, target: Path) -> None:
@@ -24,13 +25,34 @@ def to_int8(source: Path, target: Path) -> None:
 
     Weights keep 7 bits: without VNNI instructions the 16-bit sums of two products would overflow.
     """
-    from onnxruntime.quantization import (  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - export only
+    import onnx  # noqa: PLC0415 - export only
+    from onnxruntime.quantization import (  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
         QuantType,
         quantize_dynamic,
     )
 
     with _quiet():
-        quantize_dynamic(source, target, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True)
+        untied = _untied(onnx.load(source))
+        quantize_dynamic(untied, target, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True)
+
+
+def _untied(model: Any) -> Any:
+    """Return a network in which no matrix serves both as a table and as a factor.
+
+    A language model's head shares its matrix with the embeddings; the quantiser turns the one around for its
+    product, and the look-up would then find columns for rows.
+    """
+    factors = {name for node in model.graph.node if node.op_type in {"MatMul", "Gemm"} for name in node.input}
+    matrices = {matrix.name: matrix for matrix in model.graph.initializer if matrix.name in factors}
+    for node in model.graph.node:
+        if node.op_type == "Gather" and node.input[0] in matrices:
+            copy = type(matrices[node.input[0]])()
+            copy.CopyFrom(matrices[node.input[0]])
+            copy.name += ".table"
+            if all(known.name != copy.name for known in model.graph.initializer):
+                model.graph.initializer.append(copy)
+            node.input[0] = copy.name
+    return model
 
 
 @contextmanager

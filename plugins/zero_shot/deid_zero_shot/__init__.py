@@ -1,0 +1,5 @@
+"""Scores how guessable each word of a note is to a masked language model, and redacts what is not."""
+
+from deid_zero_shot.detector import ZeroShotDetector
+
+__all__ = ["ZeroShotDetector"]

@@ -1,0 +1,203 @@
+"""The score of each word of a note: how probable it is to a masked language model that does not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets import Note
+from deid_zero_shot.batches import Ask, Spent, answers
+from deid_zero_shot.encoding import Encoded, Encoder, pieces_of
+from deid_zero_shot.lemmas import Lemmatizer
+from deid_zero_shot.related import Related
+from deid_zero_shot.variants import Variants, at_once, reveal
+from deid_zero_shot.windows import assign, longest_word, windows
+from deid_zero_shot.words import Segmenter, words_of
+
+FLOOR = -10_000.0
+"""Logarithm of the score of a word that the vocabulary cannot write: lower than that of any word that it can."""
+STRIDE = 12
+"""Groups of words of a window that are hidden at once in the first of two stages."""
+
+
+class Word(NamedTuple):
+    """A scored word.
+
+    Args:
+        start: First code point.
+        end: After the last one.
+        score: Natural logarithm of its probability in the context.
+        pieces: Sub-tokens in it; 0 where the vocabulary has none for it.
+        exact: Whether it was scored alone; if not, with others of its window hidden, which is lower as a rule.
+    """
+
+    start: int
+    end: int
+    score: float
+    pieces: int
+    exact: bool = True
+
+
+class Scored(NamedTuple):
+    """A note's words with their scores, and its sub-tokens.
+
+    Args:
+        words: In order.
+        pieces: Sub-tokens of each word, all of them.
+        encoded: Of the note.
+    """
+
+    words: list[Word]
+    pieces: list[range]
+    encoded: Encoded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How words are scored; part of what a threshold is calibrated for.
+
+    Args:
+        segment: Cuts a text into words.
+        lemma: Tells which words are the same.
+        together: Whether the same words elsewhere are masked with a word.
+        window: Most sub-tokens that the network reads at once.
+        mean: Whether a word's score is the geometric mean of its sub-tokens' probabilities, not their product.
+        batch: Most variants in one run.
+    """
+
+    segment: Segmenter
+    lemma: Lemmatizer
+    together: bool = True
+    window: int = 512
+    mean: bool = False
+    batch: int = 32
+
+
+@dataclass(slots=True)
+class Scorer:
+    """Scores the words of notes.
+
+    Args:
+        encoder: Of the model.
+        ask: Its network.
+        vocabulary: How many sub-tokens it has.
+        scoring: How.
+    """
+
+    encoder: Encoder
+    ask: Ask
+    vocabulary: int
+    scoring: Scoring
+    spent: Spent = field(default_factory=Spent)
+
+    def score(self, note: Note, *, below: float | None = None) -> Scored:
+        """Return the words of a note in order, each with its score.
+
+        Args:
+            note: Of any length.
+            below: Where given, only words that a first, cheap stage scores lower than this logarithm are scored
+                alone; the others keep the score of that stage.
+        """
+        read = _Read(note, self.encoder, self.scoring)
+        found = dict.fromkeys(range(len(read.words)), FLOOR)
+        wanted = [number for number, pieces in enumerate(read.pieces) if len(pieces) and read.is_known(number)]
+        inexact: set[int] = set()
+        if below is not None:
+            found |= self._answered(self._first(read, wanted))
+            inexact = {number for number in wanted if found[number] >= below}
+            wanted = [number for number in wanted if number not in inexact]
+        found |= self._answered(self._alone(read, wanted))
+        words = [
+            Word(start, end, found[number], len(read.pieces[number]), number not in inexact)
+            for number, (start, end) in enumerate(read.words)
+        ]
+        return Scored(words, read.whole, read.encoded)
+
+    def _answered(self, asked: Sequence[Variants]) -> dict[int, float]:
+        """Return the score of each word that was asked for."""
+        total: dict[int, float] = {}
+        count: dict[int, int] = {}
+        for _, word, value in answers(
+            asked,
+            self.ask,
+            self.encoder.specials,
+            batch=self.scoring.batch,
+            vocabulary=self.vocabulary,
+            spent=self.spent,
+        ):
+            total[word] = total.get(word, 0.0) + value
+            count[word] = count.get(word, 0) + 1
+        if self.scoring.mean:
+            return {word: max(value / count[word], FLOOR) for word, value in total.items()}
+        return {word: max(value, FLOOR) for word, value in total.items()}
+
+    def _alone(self, read: _Read, wanted: Sequence[int]) -> list[Variants]:
+        asked = read.variants()
+        for number in wanted:
+            window, pieces, related = read.place(number)
+            reveal(asked[window], number, pieces, related)
+        return asked
+
+    def _first(self, read: _Read, wanted: Sequence[int]) -> list[Variants]:
+        """Hide many words of a window at once, the same words always together; neighbours never."""
+        asked = read.variants()
+        classes: dict[tuple[int, int], list[int]] = {}
+        for number in wanted:
+            classes.setdefault((read.window[number], read.first_of_group(number) % STRIDE), []).append(number)
+        for (window, _), numbers in classes.items():
+            placed = [read.place(number) for number in numbers]
+            words = [(number, pieces) for number, (_, pieces, _) in zip(numbers, placed, strict=True)]
+            at_once(asked[window], words, [related for _, _, related in placed])
+        return asked
+
+
+class _Read:
+    """A note, ready to be asked about."""
+
+    def __init__(self, note: Note, encoder: Encoder, scoring: Scoring) -> None:
+        self.words = words_of(note.text, note.lang, scoring.segment)
+        self.encoded: Encoded = encoder.encode(note.text)
+        self._unknown = encoder.specials.unknown
+        self.whole = pieces_of(self.encoded, self.words)
+        longest = longest_word(scoring.window)
+        self.pieces = [pieces[:longest] for pieces in self.whole]
+        length = len(self.encoded.ids)
+        self._parts = windows(length, window=scoring.window)
+        self.window = assign(self.pieces, self._parts, length=length)
+        self._related = (
+            Related(note.text, note.lang, self.words, pieces=self.whole, encoded=self.encoded, lemma=scoring.lemma)
+            if scoring.together
+            else None
+        )
+        self._firsts: dict[int, int] = {}
+
+    def is_known(self, number: int) -> bool:
+        """Whether the vocabulary can write the word."""
+        pieces = self.pieces[number]
+        ids = self.encoded.ids[pieces.start : pieces.stop]
+        return self._unknown is None or not (ids == self._unknown).any()
+
+    def variants(self) -> list[Variants]:
+        """Return each window with nothing asked of it."""
+        return [Variants(self.encoded.ids[part.start : part.stop]) for part in self._parts]
+
+    def place(self, number: int) -> tuple[int, range, NDArray[np.int64]]:
+        """Return the window of a word, its places in it, and those of the same word elsewhere in it."""
+        window = self.window[number]
+        part = self._parts[window]
+        pieces = self.pieces[number]
+        own = range(pieces.start - part.start, pieces.stop - part.start)
+        if self._related is None:
+            return window, own, np.zeros(0, dtype=np.int64)
+        related = self._related.of(number)
+        inside = related[(related >= part.start) & (related < part.stop)]
+        return window, own, inside - part.start
+
+    def first_of_group(self, number: int) -> int:
+        """Return the number of the first word that is the same as this one."""
+        group = number if self._related is None else self._related.group(number)
+        return self._firsts.setdefault(group, number)
