@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deid_assets.core.errors import ConfigError, InputError
@@ -14,6 +14,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
+from deid_assets.formats.registry import check_drafts, parse_notes
 from deid_assets.synthesis import make_corpus
 
 SYNTHETIC = "synthetic"
@@ -84,7 +85,11 @@ def read_raw(source: str) -> list[Note]:
     if not path.exists():
         raise InputError(f"raw notes {source}: no such file or folder")
     notes = []
-    for found in read_notes(path, format=detect_format(path)):
+    drafts = (
+        found if isinstance(found, Fault) else replace(found, annotations=None, problems=())
+        for found in parse_notes(path, format=detect_format(path))
+    )
+    for found in check_drafts(drafts, labels=label_map("phi")):
         if isinstance(found, Fault):
             raise InputError(found.message)
         notes.append(found.note)
