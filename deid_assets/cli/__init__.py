@@ -21,6 +21,7 @@ from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
 from deid_assets.cli.repopulation import repopulate, twin
 from deid_assets.cli.sampling import sample
+from deid_assets.cli.suites import suites_app
 from deid_assets.cli.training import export, list_recipes, train
 from deid_assets.cli.vault import reidentify, vault_app
 from deid_assets.cli.verification import verify
@@ -57,6 +58,7 @@ __all__ = [
     "reidentify",
     "repopulate",
     "sample",
+    "suites_app",
     "train",
     "twin",
     "vault_app",

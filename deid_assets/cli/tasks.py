@@ -10,7 +10,7 @@ TASKS: Mapping[str, Sequence[str]] = {
         "sample", "evaluate", "bench", "agreement", "adjudicate", "audit-gold", "corrections", "privacy",
     ),
     "Train taggers": ("train", "pretrain", "recipes", "analyse", "export"),
-    "Run the installation": ("batches", "approve", "verify", "doctor", "migrate"),
+    "Run the installation": ("batches", "approve", "suites", "verify", "doctor", "migrate"),
     "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
     "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
 }  # fmt: skip

@@ -153,6 +153,7 @@ class Settings(_Frozen):
         vault: Where the originals of what is released are sealed, if anywhere.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
+        suites: Folder of this installation's own suites of expectations; ``suites`` under ``home`` when not given.
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
@@ -177,6 +178,7 @@ class Settings(_Frozen):
     vault: VaultSettings = VaultSettings()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")
+    suites: Path | None = None
     database_url: str = ""
 
     @classmethod
@@ -206,6 +208,11 @@ class Settings(_Frozen):
     def landing(self) -> Path:
         """Folder where new files are dropped."""
         return self.home / "landing"
+
+    @property
+    def suites_folder(self) -> Path:
+        """Folder of this installation's own suites of expectations, which may be missing."""
+        return self.suites or self.home / "suites"
 
     @property
     def store(self) -> Path:

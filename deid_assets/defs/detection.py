@@ -4,9 +4,9 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
-from deid_assets.defs.contracts import judge_spans, span_checks
 from deid_assets.defs.display import label_counts, show_labels
 from deid_assets.defs.ingest import RAW_NOTES
+from deid_assets.defs.judging import judge_spans, span_checks
 from deid_assets.defs.records import record_spans
 from deid_assets.defs.shadow import drawn, sample_counts
 from deid_assets.pipeline.resolving import Outcome, by_note

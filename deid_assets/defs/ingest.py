@@ -14,17 +14,16 @@ from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import Check, Draft
-from deid_assets.defs.contracts import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.display import label_counts, show_arrival, show_counts, show_labels, show_lines
+from deid_assets.defs.judging import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import Found, landing_folder, languages_word, read_batch, source_of, summarize
 from deid_assets.intake.reading import How, how_to_read
 from deid_assets.intake.states import is_withdrawn
-from deid_assets.languages import language_of
+from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
-from deid_assets.quality.contracts import LANGUAGES
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
 from deid_resources.corpus import Corpus
@@ -155,9 +154,9 @@ def with_language_code(note: Note, lang: str | None = None) -> Note:
     The field may hold anything, and what it holds is shown, catalogued and released.
     """
     code = re.split(r"[-_]", note.lang or "", maxsplit=1)[0].lower()
-    if code not in LANGUAGES:
+    if code not in CODES:
         code = lang or language_of(note.text) or ""
-    return replace(note, lang=code if code in LANGUAGES else None)
+    return replace(note, lang=code if code in CODES else None)
 
 
 def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:

@@ -1,4 +1,4 @@
-"""Text-free pandas frames for the contracts: ids, digests, sizes and offsets."""
+"""Text-free pandas frames for the suites: ids, digests, sizes and offsets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 # U+FFFD is what a decoder leaves for bytes it could not read. Controls other than the blanks do not occur in prose.
 _BROKEN = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]")
+
+
+def n_broken(text: str) -> int:
+    """Return the number of replacement and control characters, which a wrong encoding leaves behind."""
+    return len(_BROKEN.findall(text))
 
 
 def notes_frame(notes: Iterable[Note]) -> pd.DataFrame:
@@ -32,7 +37,7 @@ def notes_frame(notes: Iterable[Note]) -> pd.DataFrame:
             "digest": pd.array([note.digest for note in rows], dtype="str"),
             "lang": pd.array([note.lang for note in rows], dtype="str"),
             "n_chars": np.array([len(note.text) for note in rows], dtype="int64"),
-            "broken_chars": np.array([len(_BROKEN.findall(note.text)) for note in rows], dtype="int64"),
+            "broken_chars": np.array([n_broken(note.text) for note in rows], dtype="int64"),
         }
     )
 

@@ -122,6 +122,14 @@ class CorpusFiles:
         folder = self.root / zone_of(asset) / asset
         return sorted(path.parent.name for path in folder.glob(f"*/{RECEIPT}"))
 
+    def partitions(self) -> list[tuple[str, str]]:
+        """Return asset and batch of everything that has a receipt, sorted; the receipts are not checked."""
+        return sorted(
+            (path.parent.parent.relative_to(self.root / zone).as_posix(), path.parent.name)
+            for zone in Zone
+            for path in (self.root / zone).rglob(RECEIPT)
+        )
+
     def erase(self, batch: str, *, keep: Collection[str] = ()) -> list[str]:
         """Delete every asset's files for the batch, and the files it came from, and return the assets' names.
 
@@ -161,11 +169,9 @@ class CorpusFiles:
             ProvenanceError: A receipt on the way is altered.
         """
         direct: dict[str, set[str]] = {}
-        for zone in Zone:
-            for path in (self.root / zone).rglob(RECEIPT):
-                asset = path.parent.parent.relative_to(self.root / zone).as_posix()
-                receipt = self.receipt(asset, path.parent.name)
-                direct[receipt.name] = set(receipt.inputs)
+        for asset, other in self.partitions():
+            receipt = self.receipt(asset, other)
+            direct[receipt.name] = set(receipt.inputs)
         tainted = {name for names in direct.values() for name in names if name.endswith(f"@{batch}")}
         while more := {name for name, inputs in direct.items() if inputs & tainted} - tainted:
             tainted |= more

@@ -18,6 +18,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
 from deid_assets.plugins import FORMATS, Plugin, available
 from deid_assets.policies import load_policy
+from deid_assets.quality.suites import Suite, suites_in
 from deid_assets.system.digests import digest_of_files, files_below
 from deid_assets.training import Recipe
 from deid_resources.taggers import known_detectors, recipes_of
@@ -38,6 +39,7 @@ class Snapshot:
         policies: Redaction policies by the name or path that the settings give.
         software: This package's version and digest.
         formats: Plugins that bring formats, by the format's name.
+        suites: The installation's own suites of expectations, by asset.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
             definitions share a process.
     """
@@ -48,6 +50,7 @@ class Snapshot:
     policies: Mapping[str, Policy]
     software: str
     formats: Mapping[str, Plugin] = field(default_factory=dict)
+    suites: Mapping[str, Suite] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -61,7 +64,8 @@ class Snapshot:
             promised: See the class.
 
         Raises:
-            ConfigError: The settings name a policy or recipe that does not exist, or that is wrong.
+            ConfigError: The settings name a policy or recipe that does not exist, or a policy, recipe or suite is
+                wrong.
         """
         return cls(
             settings,
@@ -70,6 +74,7 @@ class Snapshot:
             {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
             software_version(),
             available(FORMATS),
+            suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
         )
@@ -111,6 +116,7 @@ class Snapshot:
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
+            "suites": {name: suite.digest for name, suite in self.suites.items()},
         }
         return self.key.derive("snapshot", json.dumps(made_of, sort_keys=True)).hex()
 

@@ -1,4 +1,4 @@
-"""Contracts catch what they are for, and their results hold numbers only."""
+"""Suites catch what they are for, and their results hold numbers only."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.quality import Verdict, contracts, frames
+from deid_assets.quality import Verdict, frames
 from deid_assets.quality.expectations import run
+from deid_assets.quality.suites import Suite, builtin
 
 NOTE = Note("a", "Jane Lee was seen", lang="en")
 GOOD = SpanSet.of(NOTE, [Span(0, 8, Phi.NAME)])
@@ -25,6 +26,10 @@ CANARY = "XCANARYX"
 
 def failing(verdicts: list[Verdict]) -> set[str]:
     return {verdict.name for verdict in verdicts if verdict.failed}
+
+
+def judged(suite: Suite, frame: pd.DataFrame) -> list[Verdict]:
+    return run(suite, frame, sources=["gold"], labels=[label.value for label in Phi])
 
 
 def counts(verdicts: list[Verdict]) -> dict[str, dict]:
@@ -38,31 +43,29 @@ def counts(verdicts: list[Verdict]) -> dict[str, dict]:
         ([], set()),
         ([NOTE, Note("a", "other")], {"ids_unique"}),
         ([NOTE, Note("b", "")], {"not_empty"}),
-        ([NOTE, Note("b", "x", lang="EN")], {"language"}),
-        ([NOTE, Note("b", "x", lang="")], {"language"}),
         ([NOTE, Note("b", "caf\ufffd")], {"encoding"}),
         ([NOTE, Note("b", "nul\x00")], {"encoding"}),
         ([NOTE, Note("b", "tab\tand\r\nform feed\f")], set()),
     ],
 )
 def test_raw_notes(notes: list[Note], broken: set[str]) -> None:
-    assert failing(run(contracts.raw_notes(), frames.notes_frame(notes))) == broken
+    assert failing(run(builtin("raw_notes"), frames.notes_frame(notes))) == broken
 
 
 @pytest.mark.parametrize(
-    ("contract", "frame"),
+    ("suite", "frame"),
     [
-        (contracts.raw_notes(), frames.notes_frame([])),
-        (contracts.span_sets(), frames.span_sets_frame([NOTE], [])),
-        (contracts.merged(sources=["gold"]), frames.spans_frame([NOTE], [])),
+        (builtin("raw_notes"), frames.notes_frame([])),
+        (builtin("span_sets"), frames.span_sets_frame([NOTE], [])),
+        (builtin("spans"), frames.spans_frame([NOTE], [])),
     ],
 )
-def test_without_rows_nothing_has_passed(contract, frame) -> None:
-    assert {verdict.state.value for verdict in run(contract, frame)} == {"not applicable"}
+def test_without_rows_nothing_has_passed(suite, frame) -> None:
+    assert {verdict.state.value for verdict in judged(suite, frame)} == {"not applicable"}
 
 
 def test_a_doubtful_encoding_warns_and_everything_else_blocks() -> None:
-    verdicts = run(contracts.raw_notes(), frames.notes_frame([NOTE]))
+    verdicts = run(builtin("raw_notes"), frames.notes_frame([NOTE]))
 
     assert {verdict.name for verdict in verdicts if not verdict.blocking} == {"encoding"}
 
@@ -70,7 +73,7 @@ def test_a_doubtful_encoding_warns_and_everything_else_blocks() -> None:
 def test_a_malformed_digest_is_found() -> None:
     frame = frames.notes_frame([NOTE, Note("b", "x")]).assign(digest=["f" * 64, "f" * 63 + "G"])
 
-    assert counts(run(contracts.raw_notes(), frame))["digest_form"] == {"rows": 2, "bad": 1}
+    assert counts(run(builtin("raw_notes"), frame))["digest_form"] == {"rows": 2, "bad": 1}
 
 
 @pytest.mark.parametrize("missing", ["note_id", "n_chars", "digest", "broken_chars"])
@@ -78,7 +81,7 @@ def test_a_missing_value_fails_although_great_expectations_passes_over_it(missin
     frame = frames.notes_frame([NOTE, Note("b", "x")])
     frame[missing] = frame[missing].where(frame["note_id"] == "a")
 
-    assert len(failing(run(contracts.raw_notes(), frame))) == 1
+    assert len(failing(run(builtin("raw_notes"), frame))) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_a_missing_value_fails_although_great_expectations_passes_over_it(missin
     ],
 )
 def test_span_sets(span_sets: list[SpanSet], broken: set[str]) -> None:
-    assert failing(run(contracts.span_sets(), frames.span_sets_frame([NOTE], span_sets))) == broken
+    assert failing(run(builtin("span_sets"), frames.span_sets_frame([NOTE], span_sets))) == broken
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_span_sets(span_sets: list[SpanSet], broken: set[str]) -> None:
 def test_merged_spans(spans: list[Span], broken: set[str]) -> None:
     frame = frames.spans_frame([NOTE], [SpanSet("a", NOTE.digest, tuple(spans))])
 
-    assert failing(run(contracts.merged(sources=["gold"]), frame)) == broken
+    assert failing(judged(builtin("spans"), frame) + run(builtin("disjoint_spans"), frame)) == broken
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_spans_from_elsewhere_are_checked_too(column: str, value: object, broken
     frame = frames.spans_frame([NOTE], [GOOD])
     frame = frames.with_margins(frame.assign(**{column: pd.array([value], dtype=frame[column].dtype)}))
 
-    assert failing(run(contracts.spans(sources=["gold"]), frame)) == broken
+    assert failing(judged(builtin("spans"), frame)) == broken
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(1, 8)), max_size=12))
@@ -151,21 +154,9 @@ def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(rows: li
 
 @pytest.mark.parametrize("frame", [pd.DataFrame({"other": [1]}), pd.DataFrame()])
 def test_what_cannot_be_evaluated_fails_and_blocks(frame: pd.DataFrame) -> None:
-    for contract in (contracts.raw_notes(), contracts.span_sets(), contracts.merged(sources=["gold"])):
-        for verdict in run(contract, frame):
+    for name in ("raw_notes", "span_sets", "spans", "disjoint_spans"):
+        for verdict in judged(builtin(name), frame):
             assert (verdict.passed, verdict.blocking, dict(verdict.counts)) == (False, True, {"not_evaluated": 1})
-
-
-def test_a_warning_can_be_made_of_any_expectation() -> None:
-    contract = contracts.raw_notes().warning("not_empty")
-
-    verdicts = {verdict.name: verdict for verdict in run(contract, frames.notes_frame([Note("a", "")]))}
-
-    assert not verdicts["not_empty"].passed
-    assert not verdicts["not_empty"].blocking
-    assert verdicts["ids_unique"].blocking
-    with pytest.raises(KeyError, match="no expectation"):
-        contract.warning("nothing")
 
 
 @pytest.mark.parametrize("column", ["text", "value", "meta"])
@@ -173,7 +164,7 @@ def test_a_frame_with_text_is_refused(column: str) -> None:
     frame = frames.notes_frame([NOTE]).assign(**{column: CANARY})
 
     with pytest.raises(InputError, match=column) as caught:
-        run(contracts.raw_notes(), frame)
+        run(builtin("raw_notes"), frame)
     assert CANARY not in str(caught.value)
 
 
@@ -194,18 +185,18 @@ def test_offending_cells_appear_neither_in_verdicts_nor_in_logs_nor_on_the_termi
     spans = frames.spans_frame([NOTE], [GOOD]).assign(label=CANARY, source=CANARY, score=CANARY, note_id=CANARY)
     notes = pd.concat([frames.notes_frame([NOTE])] * 2).assign(note_id=CANARY, lang=CANARY, digest=CANARY)
 
-    verdicts = run(contracts.spans(sources=["gold"]), spans) + run(contracts.raw_notes(), notes)
+    verdicts = judged(builtin("spans"), spans) + run(builtin("raw_notes"), notes)
 
-    assert failing(verdicts) >= {"labels_known", "sources_known", "ids_unique", "language", "digest_form"}
+    assert failing(verdicts) >= {"labels_known", "sources_known", "ids_unique", "digest_form"}
     assert counts(verdicts)["scores_in_range"] == {"not_evaluated": 1}
     output = capfd.readouterr()
     assert CANARY not in f"{verdicts} {caplog.text} {output.out} {output.err}"
     assert "it/s" not in output.err
 
 
-def test_great_expectations_is_not_imported_until_a_contract_runs() -> None:
+def test_great_expectations_is_not_imported_until_a_suite_runs() -> None:
     program = (
-        "import sys, deid_assets.quality, deid_assets.quality.contracts, deid_assets.quality.expectations;"
+        "import sys, deid_assets.quality, deid_assets.quality.suites, deid_assets.quality.expectations;"
         "import deid_assets.quality.text_checks;"
         "print([name for name in ('great_expectations', 'pandas', 'numpy', 'dagster') if name in sys.modules])"
     )
