@@ -4,21 +4,21 @@ A failed blocking check in Dagster neither takes back data that was written nor 
 run inside the asset, on the tables in memory; a failed one ends the step and nothing is stored.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
 from deid_assets.core import errors
 from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
 from deid_assets.defs.display import show_lines
+from deid_assets.defs.drafts import Check, Draft, Make, Plan
 from deid_assets.defs.guard import guarded
+from deid_assets.defs.own import with_own_suite
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.records import record_run
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
@@ -35,79 +35,9 @@ LANDING = "landing"
 OWNERS = ["team:deid-assets"]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A data-quality check that an asset declares and its body must answer with a ``Verdict`` of that name."""
-
-    name: str
-    description: str
-    blocking: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What an asset made, before it is judged and stored.
-
-    Args:
-        tables: Table name to table.
-        sources: Receipts of what it was made from.
-        verdicts: One for each declared check.
-        counts: Numbers for the receipt and the UI.
-        metadata: More for the UI: tables of counts and plots. Never text from notes.
-        publish: Called with the receipt after the tables are stored, for copies of the result elsewhere.
-        release: Called last, when everything is recorded: what leaves the house must not leave by halves.
-    """
-
-    tables: Mapping[str, pa.Table]
-    sources: Sequence[Receipt]
-    verdicts: Sequence[Verdict] = ()
-    counts: Mapping[str, int | float | str] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    publish: Callable[[Receipt], None] | None = None
-    release: Callable[[Receipt], None] | None = None
-
-
-Make = Callable[..., Draft]
-"""The body of an asset: batch id and opened installation to what was made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What Dagster has to know of an asset.
-
-    Args:
-        key: Slash path; also the path in the store.
-        checks: Each must be answered; a missing verdict is a failed one.
-        deps: Slash paths of the assets it reads.
-        code_version: Changes whenever the output may change.
-        group: Group in the Dagster UI.
-        description: Markdown for the UI.
-        kinds: At most three.
-        schema: Columns of its main table.
-        partitioned: By batch; otherwise one partition, ``all``.
-        automatic: Made by itself when its inputs change, once the automation sensor is switched on.
-        tags: More tags.
-        metadata: More definition metadata.
-        uses_vault: Its body takes the opened vault, or ``None``, as the keyword ``vault``.
-    """
-
-    key: str
-    checks: Sequence[Check]
-    deps: Sequence[str]
-    code_version: str
-    group: str
-    description: str
-    kinds: AbstractSet[str]
-    schema: pa.Schema
-    partitioned: bool = True
-    automatic: bool = True
-    tags: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    uses_vault: bool = False
-
-
 def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
     """Return an asset that stores what ``make`` gives, if every blocking check passes."""
+    make, plan = with_own_suite(make, plan)
     partitions = batches if plan.partitioned else None
     asset_key = dg.AssetKey(plan.key.split("/"))
 

@@ -24,9 +24,11 @@ from deid_assets.defs import (
     shadow,
     vaulting,
 )
-from deid_assets.defs.audit import LANDING, OWNERS, Plan, audited_asset
+from deid_assets.defs.audit import LANDING, OWNERS, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
+from deid_assets.defs.drafts import Plan
 from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.own import asking, check_asked
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED
 from deid_assets.plugins import Plugin
@@ -82,7 +84,19 @@ def load_definitions() -> dg.Definitions:
 
 
 def definitions_of(snapshot: Snapshot) -> dg.Definitions:
-    """Return the graph of an installation as it was when the snapshot was taken."""
+    """Return the graph of an installation as it was when the snapshot was taken.
+
+    Raises:
+        ConfigError: A suite of the installation names no asset.
+    """
+    with asking(snapshot.suites):
+        definitions = _definitions_of(snapshot)
+    assets = [asset for asset in definitions.assets or () if isinstance(asset, dg.AssetsDefinition)]
+    check_asked(snapshot.suites, [key.to_user_string() for asset in assets for key in asset.keys])
+    return definitions
+
+
+def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
     settings, installed, recipes, plugins = snapshot.settings, snapshot.installed, snapshot.recipes, snapshot.detectors
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [snapshot.policies[source] for source in settings.policies]

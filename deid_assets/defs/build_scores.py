@@ -7,7 +7,8 @@ import dagster as dg
 
 from deid_assets.config import Settings
 from deid_assets.defs import evaluating, ingest, scores, scoring
-from deid_assets.defs.audit import Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.drafts import Plan
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_resources.snapshot import software_version
 

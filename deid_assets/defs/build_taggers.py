@@ -8,7 +8,8 @@ import dagster as dg
 
 from deid_assets.config import Settings
 from deid_assets.defs import training
-from deid_assets.defs.audit import Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.drafts import Plan
 from deid_assets.plugins import Plugin
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX

@@ -3,8 +3,8 @@
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import label_counts, show_labels
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.judging import judge_spans, span_checks
 from deid_assets.defs.records import record_spans

@@ -11,9 +11,10 @@ import deid_assets
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_page
+from deid_assets.defs.drafts import Check, Draft, Plan
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.release import RELEASED, release_chain

@@ -14,9 +14,9 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table

@@ -12,8 +12,8 @@ import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, ingest, merging, redaction
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import show_page
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.measuring import consequence, measure
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.defs.release import release_chain, verify_current

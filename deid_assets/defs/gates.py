@@ -8,7 +8,7 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile, profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check
+from deid_assets.defs.drafts import Check
 from deid_assets.evaluation.comparison import Difference, Ratio
 from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus

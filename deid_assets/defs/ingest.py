@@ -13,8 +13,8 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import label_counts, show_arrival, show_counts, show_labels, show_lines
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.judging import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault

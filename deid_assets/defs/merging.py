@@ -9,9 +9,9 @@ from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import LineUp
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.defs import gates
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import label_counts, show_labels, show_scores
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.gates import judge_gold, measured
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.judging import judge_spans, span_checks

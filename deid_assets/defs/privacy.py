@@ -14,9 +14,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import LineUp, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png
+from deid_assets.defs.drafts import Check, Draft, Plan
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.defs.merging import read_gold

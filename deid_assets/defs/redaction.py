@@ -14,8 +14,8 @@ from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.display import show_counts, show_labels
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.leftovers import CHECK, judge_search, search
 from deid_assets.defs.parts import (

@@ -12,7 +12,7 @@ import deid_assets
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.audit import Check, Draft
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.measuring import measure

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from deid_assets.core.phi import profile
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.comparing import Cards, compare
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.marginal import marginal_value
 from deid_assets.defs.merging import against, read_held_out

@@ -12,9 +12,9 @@ from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
-from deid_assets.defs.audit import Check, Draft
 from deid_assets.defs.detection import read_notes_of
 from deid_assets.defs.display import show_png
+from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD as GOLD_ASSET
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.judging import judge_notes, note_checks

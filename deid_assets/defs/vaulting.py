@@ -12,8 +12,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.defs import ingest, redaction
-from deid_assets.defs.audit import Draft, Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.detection import read_notes_of
+from deid_assets.defs.drafts import Draft, Plan
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.defs.release import pseudonym
 from deid_assets.pipeline.resolving import MERGED

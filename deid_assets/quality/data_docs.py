@@ -22,7 +22,6 @@ th, td {border: 1px solid #d5dae1; padding: .35rem .6rem; text-align: left; vert
 ul {list-style: none; padding: 0} .badge {background: #eef1f5; border-radius: .3rem; padding: 0 .35rem}
 .text-success {color: #18794e} .text-danger, .fa-times {color: #b42318} h5, h6 {font-size: 1rem; margin: .5rem 0}
 .fa-check-circle::before {content: "\\2713\\00a0 met"} .fa-times::before {content: "\\2717\\00a0 not met"}
-.fa-exclamation-triangle::before {content: "! not evaluated"}
 """
 _DROPPED = "//script|//link|//img|//iframe|//style|//nav|//footer|//button|//*[contains(@class, 'col-lg-2')]"
 """What a page would load from elsewhere, and the controls that work by it alone."""
@@ -44,7 +43,7 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     met = sum(answer.met for answer in answers)
     result = ExpectationSuiteValidationResult(
         success=met == len(answers),
-        results=[_result(answer) for answer in answers],
+        results=[_result(answer) for answer in answers if answer.evaluated],
         suite_name=asset,
         statistics={
             "evaluated_expectations": len(answers),
@@ -59,7 +58,8 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
         },
     )
     document = ValidationResultsPageRenderer(run_info_at_end=True).render(result)
-    return _standalone(DefaultJinjaPageView().render(document), f"{asset}, batch {batch}")
+    unevaluated = [answer.line for answer in answers if not answer.evaluated]
+    return _standalone(DefaultJinjaPageView().render(document), f"{asset}, batch {batch}", unevaluated)
 
 
 def _result(answer: Answer) -> Any:
@@ -68,7 +68,6 @@ def _result(answer: Answer) -> Any:
 
     asked = answer.expectation
     severity = "critical" if asked.is_blocking else "warning"
-    why = "" if answer.evaluated else "it could not be evaluated: a column is missing, or holds another type"
     return ExpectationValidationResult(
         success=answer.met,
         expectation_config=ExpectationConfiguration(
@@ -79,16 +78,12 @@ def _result(answer: Answer) -> Any:
             severity=severity,
         ),
         result={"partial_unexpected_list": [], **answer.numbers},
-        exception_info={
-            "raised_exception": not answer.evaluated,
-            "exception_message": why,
-            "exception_traceback": "",
-        },
+        exception_info={"raised_exception": False, "exception_message": None, "exception_traceback": None},
     )
 
 
-def _standalone(document: str, title: str) -> str:
-    """Return a page that loads nothing, with a style of its own."""
+def _standalone(document: str, title: str, unevaluated: Sequence[str]) -> str:
+    """Return a page that loads nothing, with a style of its own and the lines on what could not be evaluated."""
     from lxml import html  # noqa: PLC0415 - not needed to judge
 
     tree: HtmlElement = html.document_fromstring(document)
@@ -100,5 +95,9 @@ def _standalone(document: str, title: str) -> str:
     heading, style = html.Element("h1"), html.Element("style")
     heading.text, style.text = title, _STYLE
     tree.body.insert(0, heading)
+    for at, line in enumerate(unevaluated, start=1):
+        paragraph = html.Element("p", {"class": "text-danger"})
+        paragraph.text = line
+        tree.body.insert(at, paragraph)
     tree.head.append(style)
     return str(html.tostring(tree, encoding="unicode", doctype="<!doctype html>"))

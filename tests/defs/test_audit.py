@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from deid_assets.core.errors import InputError, ProvenanceError
-from deid_assets.defs.audit import Check, Draft, Plan, audited_asset
+from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.drafts import Check, Draft, Plan
 from deid_assets.intake.stops import find_stop
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ReceiptDraft
