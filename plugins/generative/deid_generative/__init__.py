@@ -1,0 +1,5 @@
+"""Generative detector: a causal language model rewrites the note, and its output is held to the note's own words."""
+
+from deid_generative.detector import GenerativeDetector
+
+__all__ = ["GenerativeDetector"]

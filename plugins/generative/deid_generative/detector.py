@@ -1,0 +1,221 @@
+"""The detector ``generative``: notes rewritten by a language model, and its outputs turned into spans of the notes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deid_assets import Note, Phi, Span, SpanSet
+from deid_assets.core.detector import Detector
+from deid_assets.core.errors import ConfigError, DetectorError, PluginError
+from deid_assets.core.windows import Window
+from deid_assets.plugins import load
+from deid_generative.categories import UNKNOWN, Categories, by_form, by_overlap
+from deid_generative.folder import TAGGER, read_folder
+from deid_generative.reading import Status
+from deid_generative.written import Backend, Hole, Written, cut, stitched
+
+if TYPE_CHECKING:
+    from deid_generative.folder import ModelFolder
+
+VERSION = "0.1.0"
+REMEMBERED = 4_096
+"""Notes of which the spans are kept, so that a batch in which one fails is not written twice."""
+_FAULTS: Mapping[Status, str] = {
+    Status.EMPTY: "the model wrote nothing",
+    Status.TRUNCATED: "the output was cut off; give a longer context or a shorter prompt",
+    Status.CONFLICT: "the output says both that there is nothing to remove and that there is",
+    Status.ECHOED: "the output says ANONYMOUS, and so does the note",
+    Status.REFUSED: "the model declined",
+    Status.UNLIKE: "the output is another text than the note",
+    Status.SWALLOWED: "a placeholder stands for more than an identifier can be",
+}
+
+
+class GenerativeDetector:
+    """Finds what a causal language model leaves out when it rewrites a note.
+
+    A note whose output cannot be trusted raises, and so goes to quarantine: it never reads as a note without PHI.
+
+    Args:
+        model: Folder that ``deid train`` wrote, a folder of transformers, or a hub name; or none with ``endpoint``.
+        name: Source of the spans; a recipe's detector has the recipe's name.
+        prompt: Of the registry, or a TOML file; a trained model has its own.
+        endpoint: Address of a server that speaks the OpenAI protocol, such as ``http://127.0.0.1:8080/v1``.
+        served: Name of the model on that server.
+        allow_remote: Whether the server may be on another machine; notes leave this one then.
+        protocol: Of the server: ``llama.cpp`` and ``vllm`` are given a grammar per note, ``openai`` is not.
+        chat: Whether the server's chat template is used, rather than plain completion.
+        together: Requests to the server at a time.
+        timeout: Seconds that a request may take.
+        retries: How often a failed request is made again.
+        key_env: Environment variable with the server's key.
+        window: Words of a note in one request to a server.
+        constrained: Whether outputs are held to the note's words; a trained model's own setting when not given.
+        ahead: Source tokens proposed at once; see ``Decoding``.
+        bias: Towards placeholders; see ``Decoding``.
+        context: Most tokens of prompt and output.
+        bits: Of the weights; see the trainer's settings.
+        budget_gb: Memory that the model may take.
+        checker: Detector that is asked where the model says ``ANONYMOUS``; none when empty.
+        check: ``anonymous``, or ``all``: then what it finds is added to every note.
+        threads: Cores that PyTorch may use; all when not given.
+        device: Of PyTorch; a GPU where there is one when not given.
+        allow_download: Whether the model may be fetched by its hub name.
+
+    Raises:
+        PluginError: The folder is broken, or the checker is not installed.
+        ConfigError: An option has no such value, or the model does not fit the budget.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is an option of a settings file
+        self,
+        *,
+        model: str | Path = "",
+        name: str = "generative",
+        prompt: str = "",
+        endpoint: str = "",
+        served: str = "",
+        allow_remote: bool = False,
+        protocol: str = "llama.cpp",
+        chat: bool = False,
+        together: int = 4,
+        timeout: float = 120.0,
+        retries: int = 2,
+        key_env: str = "",
+        window: int = 400,
+        constrained: bool | None = None,
+        ahead: int | None = None,
+        bias: float | None = None,
+        context: int | None = None,
+        bits: int | str = "auto",
+        budget_gb: float = 16.0,
+        checker: str | None = None,
+        check: str = "anonymous",
+        threads: int | None = None,
+        device: str | None = None,
+        allow_download: bool = False,
+    ) -> None:
+        if bool(endpoint) == bool(model):
+            raise ConfigError("give either model or endpoint: a folder, or the address of a server")
+        if check not in {"anonymous", "all"}:
+            raise ConfigError(f"check is {check!r}; give 'anonymous' or 'all'")
+        folder = read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
+        backend: Backend
+        if endpoint:
+            from deid_generative.endpoint import Endpoint  # noqa: PLC0415 - loads httpx
+
+            backend = Endpoint(
+                endpoint, served=served, prompt=prompt or "zero_shot_fr", allow_remote=allow_remote, protocol=protocol,
+                chat=chat, together=together, timeout=timeout, retries=retries, key_env=key_env, window=window,
+                constrained=constrained is not False,
+            )  # fmt: skip
+        else:
+            from deid_generative.opening import Use, open_model  # noqa: PLC0415 - loads PyTorch, 2 s
+
+            use = Use(constrained, ahead, bias, context, bits, budget_gb, threads, device, allow_download)
+            backend = open_model(str(model), folder, prompt=prompt, use=use)
+        asked = _checker(folder, checker)
+        self._set(name, backend, asked, folder, check=check)
+
+    def _set(
+        self, name: str, backend: Backend, asked: Detector | None, folder: ModelFolder | None, *, check: str
+    ) -> None:
+        self.name = name
+        self._backend, self._checker, self._check = backend, asked, check
+        self._categories = folder.categories if folder else Categories()
+        self._tags = {label.value: label for label in Phi}
+        self.labels = frozenset(Phi)
+        made_of = [backend.version, asked.version if asked else "", check]
+        self.version = f"{VERSION}+{hashlib.sha256(' '.join(made_of).encode()).hexdigest()[:12]}"
+        self._known: OrderedDict[tuple[str, str], SpanSet | Status] = OrderedDict()
+
+    @classmethod
+    def of_backend(
+        cls,
+        backend: Backend,
+        *,
+        name: str = "generative",
+        checker: Detector | None = None,
+        check: str = "anonymous",
+        folder: ModelFolder | None = None,
+    ) -> GenerativeDetector:
+        """Return a detector over a backend that is there already."""
+        made = cls.__new__(cls)
+        made._set(name, backend, checker, folder, check=check)  # noqa: SLF001 - its own
+        return made
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        """Yield the spans of each note.
+
+        Raises:
+            DetectorError: An output cannot be trusted; the message names the note and why, and holds no text.
+        """
+        for note in notes:
+            yield self._spans(note)
+
+    def _spans(self, note: Note) -> SpanSet:
+        key = (note.note_id, note.digest)
+        if key not in self._known:
+            self._known[key] = self._read(note)
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        found = self._known[key]
+        if isinstance(found, Status):
+            raise DetectorError(f"{self.name}: note {note.note_id!r}: {_FAULTS[found]}")
+        return found
+
+    def _read(self, note: Note) -> SpanSet | Status:
+        if not note.text.strip():
+            return SpanSet.of(note, ())
+        cuts = cut(note.text, self._backend)
+        outputs = self._backend.write([note.text[one.start : one.end] for one in cuts])
+        if fault := next((one.status for one in outputs if not one.status.is_usable), None):
+            return fault
+        asked = self._asked(note, outputs)
+        holes = stitched([(one, written.holes) for one, written in zip(cuts, outputs, strict=True)])
+        spans = [self._span(note.text, hole, asked) for hole in holes]
+        return SpanSet.of(note, [*spans, *self._added(asked, cuts, outputs)])
+
+    def _asked(self, note: Note, outputs: Sequence[Written]) -> Sequence[Span]:
+        """Return what the checker finds, where it is asked at all; it also tells categories."""
+        if self._checker is None or not (self._check == "all" or any(_has_news(one) for one in outputs)):
+            return ()
+        (found,) = self._checker.detect([note])
+        return found.spans
+
+    def _added(self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[Written]) -> Iterator[Span]:
+        """Yield what the checker finds where the model said that there is nothing, or everywhere."""
+        silent = [one for one, written in zip(cuts, outputs, strict=True) if written.status is Status.ANONYMOUS]
+        for span in asked:
+            if self._check == "all" or any(span.start < one.end and one.start < span.end for one in silent):
+                yield Span(span.start, span.end, span.label, span.score, self.name)
+
+    def _span(self, text: str, hole: Hole, asked: Sequence[Span]) -> Span:
+        label = (
+            self._tags.get(hole.tag.strip("[]<>{} ").upper())
+            or self._categories.guess(text, hole.start, hole.end)
+            or by_overlap(hole.start, hole.end, asked)
+            or by_form(text[hole.start : hole.end])
+            or UNKNOWN
+        )
+        return Span(hole.start, hole.end, label, hole.score, self.name)
+
+
+def _has_news(written: Written) -> bool:
+    return written.status is Status.ANONYMOUS or bool(written.holes)
+
+
+def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
+    name = wanted if wanted is not None else str(folder.settings.get("checker", "rules")) if folder else "rules"
+    if not name:
+        return None
+    try:
+        return load(name)
+    except PluginError as error:
+        raise PluginError(
+            f'the second opinion on ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
+        ) from None

@@ -1,0 +1,128 @@
+"""Opens a model for use: its memory is estimated first, then the base is read and the adapter put on it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import peft
+import torch
+import transformers
+
+from deid_assets.core.errors import PluginError
+from deid_generative.budget import check_budget, choose_bits, estimate
+from deid_generative.decode import Decoding
+from deid_generative.folder import ADAPTER
+from deid_generative.local import (
+    LocalModel,
+    Shape,
+    Speech,
+    device_of,
+    load_config,
+    load_tokenizer,
+    load_weights,
+    quiet,
+)
+from deid_generative.prompts import load_prompt
+
+if TYPE_CHECKING:
+    from deid_generative.folder import ModelFolder
+
+_CONTEXT = 4_096
+"""Of models that could read more, unless more is asked for."""
+_FULL, _HALF = 32, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a model is used; see ``GenerativeDetector``. What is ``None`` is the model's own."""
+
+    constrained: bool | None = None
+    ahead: int | None = None
+    bias: float | None = None
+    context: int | None = None
+    bits: int | str = "auto"
+    budget_gb: float = 16.0
+    threads: int | None = None
+    device: str | None = None
+    allow_download: bool = False
+
+
+def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: Use | None = None) -> LocalModel:
+    """Return a model ready to write.
+
+    Args:
+        name: Folder or hub name, where no recipe trained it.
+        folder: What a recipe trained, or none.
+        prompt: For a model that no recipe trained.
+        use: How it is used.
+
+    Raises:
+        PluginError: The adapter is broken.
+        ConfigError: The model is not there, or does not fit the budget.
+    """
+    use = use or Use()
+    own = folder.settings if folder else {}
+    if use.threads:
+        torch.set_num_threads(use.threads)
+    place = device_of(use.device)
+    base = folder.base_folder if folder else name
+    config = load_config(base, allow_download=use.allow_download)
+    context = min(use.context or _CONTEXT, int(getattr(config, "max_position_embeddings", 0) or _CONTEXT))
+    bits = choose_bits(use.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
+    check_budget(estimate(config, bits=bits, context=context), use.budget_gb, name=Path(base).name, bits=bits)
+    model = load_base(base, bits=bits, place=place, allow_download=use.allow_download)
+    if folder and folder.has_adapter:
+        model = _adapted(model, folder.path / ADAPTER)
+    speech = Speech(
+        load_tokenizer(base, allow_download=use.allow_download),
+        Shape(folder.prompt if folder else load_prompt(prompt or "zero_shot_fr"), folder.tags if folder else ()),
+    )
+    decoding = Decoding(
+        constrained=bool(own.get("constrained", True)) if use.constrained is None else use.constrained,
+        ahead=int(own.get("ahead", 24)) if use.ahead is None else use.ahead,
+        bias=float(own.get("bias", 0.0)) if use.bias is None else use.bias,
+    )
+    version = f"{folder.digest if folder else _digest(Path(name))} {bits} {transformers.__version__}"
+    return LocalModel(model.eval(), speech, decoding, context=context, version=version)
+
+
+def load_base(base: str, *, bits: int, place: torch.device, allow_download: bool) -> Any:
+    """Return a base with its weights, quantised where ``bits`` is 8 or 4.
+
+    Raises:
+        ConfigError: It is not there.
+    """
+    options: dict[str, Any] = {"dtype": torch.float32 if bits == _FULL else torch.bfloat16}
+    if bits >= _HALF:
+        return load_weights(base, allow_download=allow_download, **options).to(place)
+    options["quantization_config"] = transformers.BitsAndBytesConfig(
+        load_in_8bit=bits == 8,
+        load_in_4bit=bits == 4,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+    return load_weights(base, allow_download=allow_download, device_map={"": place}, **options)
+
+
+def _adapted(model: Any, adapter: Path) -> Any:
+    with quiet():
+        try:
+            return peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+        except Exception as error:
+            raise PluginError(f"{adapter} cannot be read ({type(error).__name__}); train the model again") from error
+
+
+def _digest(folder: Path) -> str:
+    """Return what stands for the weights of a model that no recipe trained: its files' names and sizes, or its name."""
+    if not folder.is_dir():
+        return str(folder)
+    total = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        total.update(f"{path.name} {path.stat().st_size}".encode())
+        if path.suffix != ".safetensors":
+            total.update(path.read_bytes())
+    return total.hexdigest()[:12]

@@ -1,0 +1,113 @@
+"""Pairs of note and right answer, as tokens: the note's own, with placeholders in the place of its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deid_assets.core.trainer import Document
+from deid_assets.core.windows import windows
+from deid_assets.evaluation.intervals import Range, union
+from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER, typed
+
+if TYPE_CHECKING:
+    from deid_generative.local import Speech
+
+Labelled = tuple[int, int, str]
+"""Start, end, tag; the tag is empty where one placeholder stands for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a model reads and what it is to write.
+
+    Args:
+        prompt: Tokens before the answer.
+        answer: Tokens of the answer, its end included.
+    """
+
+    prompt: list[int]
+    answer: list[int]
+
+
+def answer_text(text: str, spans: Sequence[Labelled]) -> str:
+    """Return the right answer to a note, as text.
+
+    Spans that overlap, touch or have blanks alone between them share a placeholder, that of the first.
+
+    Args:
+        text: The note.
+        spans: What is to be removed.
+    """
+    if not spans:
+        return ANONYMOUS
+    pieces, cursor = [], 0
+    for start, end, tag in joined(text, spans):
+        pieces += [text[cursor:start], typed(tag) if tag else PLACEHOLDER]
+        cursor = end
+    return "".join([*pieces, text[cursor:]])
+
+
+def joined(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+    """Return spans in order, those with nothing but blanks between them as one."""
+    found: list[Labelled] = []
+    for start, end, tag in sorted(spans):
+        if found and (start <= found[-1][1] or not text[found[-1][1] : start].strip()):
+            first, last, kept = found[-1]
+            found[-1] = first, max(last, end), kept
+        else:
+            found.append((start, end, tag))
+    return found
+
+
+def spans_of(document: Document, *, typed: bool) -> list[Labelled]:
+    """Return what is to be removed from a document."""
+    if typed:
+        return joined(document.note.text, [(span.start, span.end, span.label.value) for span in document.spans])
+    plain = union((span.start, span.end) for span in document.spans)
+    return joined(document.note.text, [(start, end, "") for start, end in plain])
+
+
+def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]:
+    """Yield the pairs of a document: one, or one per window where note and answer are longer than allowed.
+
+    Args:
+        document: An annotated note.
+        speech: Tokens of the model.
+        longest: Most tokens of prompt and answer.
+    """
+    text = document.note.text
+    source, offsets = speech.plain(text)
+    if not source:
+        return
+    spans = spans_of(document, typed=bool(speech.shape.tags))
+    room = max(8, (longest - len(speech.before) - len(speech.after)) * 2 // 5)
+    for window in windows(len(source), size=room, overlap=0):
+        part = offsets[window.start : window.end]
+        yield Pair(
+            [*speech.before, *source[window.start : window.end], *speech.after],
+            answer_tokens(source[window.start : window.end], part, spans, text, speech),
+        )
+
+
+def answer_tokens(
+    source: Sequence[int], offsets: Sequence[Range], spans: Sequence[Labelled], text: str, speech: Speech
+) -> list[int]:
+    """Return the right answer as tokens: those of the source, whole, with a placeholder for each run in a span.
+
+    A token that a span cuts belongs to it.
+    """
+    answer: list[int] = []
+    inside = None
+    for token, (start, end) in zip(source, offsets, strict=True):
+        span = next((one for one in spans if one[0] < end and start < one[1] and text[start:end].strip()), None)
+        if span is None:
+            answer.append(token)
+        elif span is not inside:
+            number = speech.shape.tags.index(span[2]) if speech.shape.tags else 0
+            ways = speech.spaced if text[start:end][:1].isspace() else speech.holes
+            answer += ways[number]
+        inside = span
+    is_untouched = len(answer) == len(source) and answer == list(source)
+    return [*(speech.anonymous if is_untouched else answer), speech.end]

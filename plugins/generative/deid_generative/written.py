@@ -1,0 +1,114 @@
+"""What a model makes of a note, window by window: ranges to remove, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from deid_assets.core.windows import Window, windows
+from deid_assets.evaluation.intervals import Range
+from deid_generative.reading import Reading, Status
+
+OVERLAP = 8
+"""A window shares this part of its length with the next, one eighth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A range of a text to be removed.
+
+    Args:
+        start: First code point.
+        end: One past the last.
+        score: How sure the model was, in [0, 1].
+        tag: Label of a typed placeholder, or empty.
+    """
+
+    start: int
+    end: int
+    score: float = 1.0
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one text.
+
+    Args:
+        status: Of the output.
+        holes: To be removed, where the status can be used.
+        edits: Changes outside placeholders, none of which is released.
+        tokens: Written.
+        steps: Runs of the network.
+        output: The text itself, where a caller wants to score it; it may quote the note.
+    """
+
+    status: Status
+    holes: Sequence[Hole] = ()
+    edits: int = 0
+    tokens: int = 0
+    steps: int = 0
+    output: str = field(default="", repr=False)
+
+
+class Backend(Protocol):
+    """What writes outputs.
+
+    Attributes:
+        version: Changes whenever an output may change.
+        room: Units that one text may have.
+    """
+
+    version: str
+    room: int
+
+    def units(self, text: str) -> Sequence[Range]:
+        """Return the units that a text is counted in, such as tokens, as ranges."""
+        ...
+
+    def write(self, texts: Sequence[str]) -> list[Written]:
+        """Return what becomes of each text; each has room."""
+        ...
+
+
+def cut(text: str, backend: Backend) -> list[Window]:
+    """Return the windows that a text is read through, in characters; one where it fits."""
+    units = backend.units(text)
+    if len(units) <= backend.room:
+        return [Window(0, len(text), 0, len(text))]
+    found = windows(len(units), size=backend.room, overlap=backend.room // OVERLAP)
+
+    def at(unit: int) -> int:
+        return 0 if unit == 0 else units[unit][0] if unit < len(units) else len(text)
+
+    return [Window(at(one.start), at(one.end), at(one.own_start), at(one.own_end)) for one in found]
+
+
+def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
+    """Return what windows remove, in the text's offsets.
+
+    A window has its say where it owns a character; what overlaps is one, out to the borders of both, under the tag
+    and score of the surer.
+    """
+    owned = sorted(
+        (Hole(hole.start + one.start, hole.end + one.start, hole.score, hole.tag) for one, holes in parts for hole in holes
+         if hole.start + one.start < one.own_end and hole.end + one.start > one.own_start),
+        key=lambda hole: (hole.start, hole.end),
+    )  # fmt: skip
+    found: list[Hole] = []
+    for hole in owned:
+        if found and hole.start < found[-1].end:
+            surer = max(found[-1], hole, key=lambda one: one.score)
+            found[-1] = Hole(found[-1].start, max(found[-1].end, hole.end), surer.score, surer.tag)
+        else:
+            found.append(hole)
+    return found
+
+
+def of_reading(reading: Reading, *, tokens: int = 0, steps: int = 0, output: str = "") -> Written:
+    """Return what a free output makes of a text, by its reading."""
+    tags = dict(zip(reading.removed, reading.tags, strict=True))
+    holes = [Hole(start, end, tag=tags.get((start, end), "")) for start, end in [*reading.removed, *reading.covered]]
+    usable = holes if reading.status.is_usable else []
+    return Written(reading.status, usable, len(reading.edits), tokens, steps, output)
