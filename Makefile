@@ -53,8 +53,9 @@ lint: install-dev
 types: install-dev
 	@$(DEV_BIN)/mypy deid_assets resources/deid_resources $(wildcard plugins/*/deid_*)
 
-imports: install-dev
+imports: install-dev  # plugins need not be installed
 	@$(DEV_BIN)/lint-imports
+	@PYTHONPATH=$(subst $() ,:,$(wildcard plugins/*/)) $(DEV_BIN)/lint-imports --config plugins/imports.toml
 
 bench: install-dev  ## print speed and size with machine, versions and commit
 	@for program in benchmarks/bench_*.py; do $(DEV_BIN)/python $$program $(ARGS) || exit 1; done

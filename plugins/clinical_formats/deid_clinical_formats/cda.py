@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from xml.etree.ElementTree import Element
 
 from deid_assets import Note
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid_assets import Note
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Note, SpanSet
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_assets.formats.plugin_api import Annotated, RowGroups, WriteOptions, atomic_folder, table_writer
 from deid_clinical_formats.omop import ENGLISH, number_of
 

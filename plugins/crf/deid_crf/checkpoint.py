@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 from deid_crf.minimise import Search
 
 FOLDER = "checkpoint"

@@ -9,12 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.detector import runs_of
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span, SpanSet
-from deid_assets.core.tagging import Token, entities
+from deid_assets.extending import ConfigError, Note, Phi, Span, SpanSet, Token, entities, runs_of
 from deid_crf.model import read_model
 from deid_crf.tagger import Solved, Tagger
 from deid_crf.view import View

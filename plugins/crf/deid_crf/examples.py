@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.core.tagging import OUTSIDE, limited, sentences
+from deid_assets.extending import OUTSIDE, limited, sentences
 from deid_crf.channels import Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
 from deid_crf.view import View

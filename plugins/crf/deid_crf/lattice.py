@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.tagging import TagScheme
-from deid_assets.training.viterbi import constraints, viterbi
+from deid_assets.extending import TagScheme
+from deid_assets.extending.decoding import constraints, viterbi
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]

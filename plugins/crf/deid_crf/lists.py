@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from deid_assets.gazetteers import PHRASE_LISTS, Gazetteer
+from deid_assets.extending.lists import PHRASE_LISTS, Gazetteer
 
 REMEMBERED = 60_000
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.phi import Phi
-from deid_assets.core.tagging import TagScheme
+from deid_assets.extending import ConfigError, InputError, Phi, TagScheme
 from deid_crf.statistics import Tally
 from deid_crf.weights import Weights
 

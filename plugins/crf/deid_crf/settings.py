@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.note import Note
-from deid_assets.core.span import Span
-from deid_assets.core.tagging import OUTSIDE, Token
-from deid_assets.plugins import load
+from deid_assets.extending import OUTSIDE, Note, PluginError, Span, Token, load
 from deid_crf.lists import Lists
 from deid_crf.view import View
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.note import Note
-from deid_assets.core.trainer import inputs
+from deid_assets.extending import Note, inputs
 from deid_crf.channels import Keys, channels, keys_of
 from deid_crf.lattice import Batch, Chain, Numbers, Posterior, best, posterior
 from deid_crf.model import Model

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import OUTSIDE, encode, tag_set
-from deid_assets.core.trainer import Epoch, Report, Task, labelled
+from deid_assets.extending import OUTSIDE, Epoch, Report, Task, TrainingError, encode, labelled, tag_set
 from deid_crf.channels import channels
 from deid_crf.checkpoint import FOLDER, read_search, write_search
 from deid_crf.evidence import Evidence

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from deid_assets.core.tagging import Token, tokenize
+from deid_assets.extending import Token, tokenize
 from deid_crf.words import normal, short_shape
 
 _CHUNK = re.compile(r"\S+")

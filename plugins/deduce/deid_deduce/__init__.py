@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.core.label_maps import label_map
+from deid_assets.extending import label_map
 
 __all__ = ["TAGS", "DeduceDetector"]
 

@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_assets.formats.plugin_api import (
     Annotated,
     ArchiveError,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from email.message import Message
 from pathlib import Path
 
-from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.extending import ConfigError, InputError
 from deid_assets.formats.plugin_api import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,

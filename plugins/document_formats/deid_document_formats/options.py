@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 from deid_assets.formats.plugin_api import FormatOptions
 
 Attachments = Literal["fault", "read", "skip"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_assets.formats.plugin_api import (
     Annotated,
     Draft,

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import InputError, PluginError
-from deid_assets.core.note import Note
-from deid_assets.core.tagging import tokenize
-from deid_assets.core.trainer import inputs
+from deid_assets.extending import InputError, Note, PluginError, inputs, tokenize
 from deid_flair.quiet import quiet
 
 if TYPE_CHECKING:

@@ -15,10 +15,7 @@ import flair.embeddings.token
 import torch
 from flair.embeddings import FlairEmbeddings, WordEmbeddings
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.note import Note
-from deid_assets.core.tagging import tokenize
-from deid_assets.core.trainer import Task, inputs
+from deid_assets.extending import Note, Task, TrainingError, inputs, tokenize
 from deid_flair import language_models, vectors
 from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart, TransformerPart
 from deid_flair.settings import (

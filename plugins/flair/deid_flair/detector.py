@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.note import Note
-from deid_assets.core.span import SpanSet
+from deid_assets.extending import Note, PluginError, SpanSet
 from deid_flair.quiet import quiet, use_threads
 
 if TYPE_CHECKING:

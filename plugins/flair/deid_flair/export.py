@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_flair import folders
 from deid_flair.graph import build
 from deid_flair.store import DESCRIPTION, WEIGHTS, write_bytes, write_json

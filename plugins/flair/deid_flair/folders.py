@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.trainer import Task
+from deid_assets.extending import PluginError, Task
 from deid_flair.network import Network
 from deid_flair.parts import Part, TransformerPart, rebuilt
 from deid_flair.settings import Settings

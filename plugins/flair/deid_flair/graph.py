@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_flair.network import Network
 from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart
 

@@ -14,7 +14,7 @@ from flair.data import Dictionary
 from flair.models import LanguageModel
 from flair.trainers.language_model_trainer import LanguageModelTrainer, TextCorpus
 
-from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.extending import PluginError, TrainingError
 from deid_flair import pickles
 from deid_flair.quiet import seed_all
 from deid_flair.settings import CharacterModel

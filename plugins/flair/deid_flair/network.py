@@ -14,8 +14,8 @@ from flair.models import SequenceTagger
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from deid_assets.core.tagging import TagScheme
-from deid_assets.training.viterbi import constraints
+from deid_assets.extending import TagScheme
+from deid_assets.extending.decoding import constraints
 from deid_flair.parts import Part
 from deid_onnx.families.flair import Line, Reader, part
 from deid_onnx.tagger import Chain

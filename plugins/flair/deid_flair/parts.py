@@ -22,7 +22,7 @@ from flair.embeddings import (
 from flair.models import LanguageModel
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_flair import language_models
 from deid_onnx.families import flair as reading
 

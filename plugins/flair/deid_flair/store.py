@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 
 if TYPE_CHECKING:
     import torch

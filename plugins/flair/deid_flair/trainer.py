@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import tag_set
-from deid_assets.core.trainer import Report, Task
+from deid_assets.extending import Report, Task, TrainingError, tag_set
 from deid_flair.quiet import quiet, seed_all, use_threads
 from deid_flair.settings import settings
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from deid_assets.core.note import Note
+    from deid_assets.extending import Note
 
 VERSION = "0.1.0"
 CHECKPOINT = "checkpoint"

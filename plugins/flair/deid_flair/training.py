@@ -17,9 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import decode
-from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, labelled
+from deid_assets.extending import Document, Epoch, Report, Tagged, Task, TrainingError, decode, labelled
 from deid_flair.annealing import Annealing, cycle
 from deid_flair.network import Network
 from deid_flair.quiet import seed_all

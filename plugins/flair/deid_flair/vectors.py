@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.extending import PluginError, TrainingError
 from deid_flair.settings import Pieces, WordVectors
 from deid_onnx.families.flair import Line
 from deid_onnx.families.flair import Pieces as PieceReader

@@ -8,9 +8,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from deid_assets import Note, Phi, Span, SpanSet
-from deid_assets.core.errors import ConfigError, NoteError
-from deid_assets.formats.identities import Identity
-from deid_assets.identities import IdentityTable
+from deid_assets.extending import ConfigError, NoteError
+from deid_assets.extending.identities import Identity, IdentityTable
 from deid_known_identity.person import Person
 from deid_known_identity.tokens import Tokens
 from deid_known_identity.values import Address, Day, Literal, Number, phrase, sequences

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from deid_assets import Note, SpanSet
-from deid_assets.core.errors import ConfigError, PluginError
+from deid_assets.extending import ConfigError, PluginError
 from deid_onnx.families import Network, Run, Spreading
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import Session, cores

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Phi
-from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import OUTSIDE, TagScheme
+from deid_assets.extending import OUTSIDE, PluginError, TagScheme
 
 TAGGER_FILE = "tagger.json"
 FORMAT = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from deid_assets import Note
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
 from deid_onnx.detector import PRECISIONS, OnnxDetector
 from deid_onnx.tagger import Tagger
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import Token
+from deid_assets.extending import PluginError, Token
 from deid_onnx.kinds import kind_of
 
 TOKENIZER_FILE = "tokenizer.json"

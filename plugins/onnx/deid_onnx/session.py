@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_onnx.families import Feeds, Run
 
 OUTPUT = "emissions"

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import OUTSIDE, entities, tokenize
-from deid_assets.core.trainer import inputs
-from deid_assets.training.viterbi import Scores, constraints, marginals, viterbi
+from deid_assets.extending import OUTSIDE, PluginError, entities, inputs, tokenize
+from deid_assets.extending.decoding import Scores, constraints, marginals, viterbi
 from deid_onnx.families import Emissions, Input, Network
 from deid_onnx.folder import TaggerFolder
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from deid_assets import LabelMap, Note, Phi, Span, SpanSet
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 if TYPE_CHECKING:
     from presidio_analyzer import RecognizerResult

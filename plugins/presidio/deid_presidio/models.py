@@ -10,7 +10,7 @@ from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, No
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from deid_assets import LabelMap
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 IGNORED = frozenset(
     {

@@ -8,7 +8,7 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from deid_assets.core.errors import DetectorError
+from deid_assets.extending import DetectorError
 
 _BLANK = re.compile(r"\s")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deid_assets.core.phi import Phi
+from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 
 OVER_89 = "over_89"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deid_assets.core.phi import SEVERITY
+from deid_assets.extending import SEVERITY
 from deid_rules.candidate import Candidate
 
 MIN_REMAINDER = 2

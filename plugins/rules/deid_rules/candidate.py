@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deid_assets.core.phi import Phi
+from deid_assets.extending import Phi
 
 
 class Candidate(NamedTuple):

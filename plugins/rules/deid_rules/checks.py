@@ -60,14 +60,14 @@ def _phone(text: str) -> bool:
 
 
 def _vin(text: str) -> bool:
-    from deid_assets.reference import check_digits  # noqa: PLC0415
+    from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     return bool(check_digits.is_vin(text.upper()))
 
 
 def _npi(text: str) -> bool:
     """National Provider Identifier: ten digits, the first 1 or 2."""
-    from deid_assets.reference import check_digits  # noqa: PLC0415
+    from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     digits = _digits(text)
     return len(digits) == 10 and digits[0] in "12" and check_digits.npi(digits[:9]) == digits[9]
@@ -100,7 +100,7 @@ def _slash_day(text: str) -> bool:
 
 def _dea(text: str) -> bool:
     """DEA registration: two letters and seven digits, the last one the check digit."""
-    from deid_assets.reference import check_digits  # noqa: PLC0415
+    from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     digits = _digits(text)
     return len(digits) == 7 and check_digits.dea(f"AA{digits[:6]}") == digits[6]

@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from deid_assets.core.detector import runs_of
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.phi import profile as profile_named
-from deid_assets.core.span import Span, SpanSet
-from deid_assets.languages import languages_in
+from deid_assets.extending import ConfigError, Note, Phi, Profile, Span, SpanSet, runs_of
+from deid_assets.extending import profile as profile_named
+from deid_assets.extending.lists import languages_in
 from deid_rules.ages import OVER_89
 from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language

@@ -9,11 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from deid_assets import vocabulary
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
-from deid_assets.gazetteers import Gazetteer
-from deid_assets.vocabulary import read_words
+from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending.lists import Gazetteer, read_words, vocabulary
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
 from deid_rules.patterns import Pattern, read_patterns
 

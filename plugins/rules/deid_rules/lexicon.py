@@ -8,8 +8,8 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from deid_assets.core.phi import Phi
-from deid_assets.gazetteers import PHRASE_LISTS, Gazetteer
+from deid_assets.extending import Phi
+from deid_assets.extending.lists import PHRASE_LISTS, Gazetteer
 from deid_rules.view import words_of
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 def _de_kvnr(text: str) -> bool:
     """Krankenversichertennummer: a letter and nine digits, the last the check digit."""
-    from deid_assets.reference import check_digits  # noqa: PLC0415
+    from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     number = text.replace(" ", "").upper()
     if len(number) != 10 or not ("A" <= number[0] <= "Z" and number[1:].isdecimal()):
@@ -20,7 +20,7 @@ def _de_kvnr(text: str) -> bool:
 
 def _de_rvnr(text: str) -> bool:
     """Versicherungsnummer of the pension insurance: a letter in the ninth place, the last digit the check digit."""
-    from deid_assets.reference import check_digits  # noqa: PLC0415
+    from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     number = text.replace(" ", "").upper()
     if len(number) != 12 or not ("A" <= number[8] <= "Z" and (number[:8] + number[9:]).isdecimal()):

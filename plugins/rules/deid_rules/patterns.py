@@ -9,8 +9,7 @@ from typing import Any
 
 import re2
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
+from deid_assets.extending import ConfigError, Phi
 from deid_rules.checks import Check, check_named
 from deid_rules.phones import Confirm, phone_in
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from deid_assets.core.phi import Phi
+from deid_assets.extending import Phi
 from deid_rules.ages import with_years
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate

@@ -7,8 +7,7 @@ from typing import Any
 
 import re2
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
+from deid_assets.extending import ConfigError, Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon

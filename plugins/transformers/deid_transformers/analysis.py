@@ -11,9 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets import Note
-from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import tokenize
-from deid_assets.core.trainer import inputs
+from deid_assets.extending import PluginError, inputs, tokenize
 from deid_onnx.families.transformers import POSITIONS
 from deid_onnx.folder import read_folder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from deid_assets.core.tagging import TagScheme
-from deid_assets.training.viterbi import constraints
+from deid_assets.extending import TagScheme
+from deid_assets.extending.decoding import constraints
 from deid_onnx.tagger import Chain
 
 _FORBIDDEN = -1e4  # finite, so that no gradient is not a number

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from deid_assets import Note, SpanSet
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 from deid_onnx.detector import network
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import cores

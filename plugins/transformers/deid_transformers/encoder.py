@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import transformers
 
-from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.extending import PluginError, TrainingError
 from deid_onnx.folder import refuse_pickles
 from deid_onnx.kinds import KINDS
 from deid_onnx.pieces import PieceSettings

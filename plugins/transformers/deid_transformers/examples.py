@@ -10,9 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.tagging import OUTSIDE
-from deid_assets.core.trainer import Document, Task
+from deid_assets.extending import OUTSIDE, ConfigError, Document, Task
 from deid_onnx.pieces import Pieces, Row, padded
 
 _CHUNK = 16  # batches that are sorted by length together

@@ -14,8 +14,7 @@ import torch
 import transformers
 
 from deid_assets import Note
-from deid_assets.core.errors import ConfigError, TrainingError
-from deid_assets.core.trainer import Report
+from deid_assets.extending import ConfigError, Report, TrainingError
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_transformers.checkpoint import Checkpoint

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 import transformers
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.trainer import Epoch, Report, Task
+from deid_assets.extending import Epoch, Report, Task, TrainingError
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.encoder import (

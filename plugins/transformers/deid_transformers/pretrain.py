@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.core.trainer import Epoch, Report
+from deid_assets.extending import Epoch, Report
 from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import Pretraining

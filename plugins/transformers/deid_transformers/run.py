@@ -14,10 +14,8 @@ import numpy as np
 import torch
 import transformers
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import TagScheme, tag_set
-from deid_assets.core.trainer import Report, Task, labelled
-from deid_assets.training.viterbi import constraints
+from deid_assets.extending import Report, TagScheme, Task, TrainingError, labelled, tag_set
+from deid_assets.extending.decoding import constraints
 from deid_onnx.families.transformers import EncoderNetwork
 from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces

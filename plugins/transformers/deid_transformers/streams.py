@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.tagging import tokenize
+from deid_assets.extending import TrainingError, tokenize
 from deid_onnx.pieces import Pieces
 from deid_transformers.settings import Pretraining
 

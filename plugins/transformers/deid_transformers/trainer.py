@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.trainer import Report, Task
+from deid_assets.extending import Report, Task
 from deid_transformers.settings import read_settings
 
 if TYPE_CHECKING:

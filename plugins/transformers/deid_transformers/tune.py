@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.trainer import Document, Epoch, Report, Task, labelled
+from deid_assets.extending import Document, Epoch, Report, Task, TrainingError, labelled
 from deid_onnx.families import Feeds, Run
 from deid_onnx.tagger import Tagger
 from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer

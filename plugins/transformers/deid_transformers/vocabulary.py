@@ -15,7 +15,7 @@ from tokenizers import (  # type: ignore[import-untyped,unused-ignore]
     trainers,
 )
 
-from deid_assets.core.tagging import tokenize
+from deid_assets.extending import tokenize
 from deid_transformers.settings import NewEncoder
 
 PAD, UNKNOWN, BEFORE, AFTER, MASK, LINE = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[LINE]"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deid_assets import Note
-from deid_assets.core.errors import InputError, PluginError
+from deid_assets.extending import InputError, PluginError
 from deid_zero_shot.points import Points, sweep
 
 FILE = "calibration.json"

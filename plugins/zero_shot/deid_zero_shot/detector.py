@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.core.errors import ConfigError, DetectorError
+from deid_assets.extending import ConfigError, DetectorError
 from deid_onnx.session import cores
 from deid_zero_shot import calibration, export, shapes
 from deid_zero_shot.batches import Ask

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.tagging import Token
+from deid_assets.extending import PluginError, Token
 
 Array = NDArray[np.int64]
 

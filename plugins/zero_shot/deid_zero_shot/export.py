@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_onnx.session import OUTPUT, Session
 from deid_zero_shot.batches import Ask
 from deid_zero_shot.encoding import Specials

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_onnx.folder import refuse_pickles
 from deid_zero_shot.encoding import Specials
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from deid_assets.core.errors import ConfigError, did_you_mean
+from deid_assets.extending import ConfigError, did_you_mean
 
 Lemmatizer = Callable[[str, str | None], str]
 """A word as written and its language to its lemma, in lower case."""

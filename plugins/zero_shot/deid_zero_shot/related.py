@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.tagging import Token
+from deid_assets.extending import Token
 from deid_zero_shot.encoding import Encoded, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer, groups
 

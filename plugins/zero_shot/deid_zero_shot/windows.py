@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 LONGEST = 64
 """Sub-tokens of a word that are scored; those after them could only lower the product."""

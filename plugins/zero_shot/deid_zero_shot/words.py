@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from deid_assets.core.errors import ConfigError, did_you_mean
-from deid_assets.core.tagging import Token
+from deid_assets.extending import ConfigError, Token, did_you_mean
 
 Segmenter = Callable[[str, str | None], Sequence[Token]]
 """Text and its language to half-open ranges of code points, rising and apart."""

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.tagging import Token
+from deid_assets.extending import Token
 
 Emissions = NDArray[np.float32]
 """(tokens, tags), unnormalised logarithms."""

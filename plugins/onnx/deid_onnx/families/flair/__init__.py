@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PluginError
-from deid_assets.core.windows import windows
+from deid_assets.extending import PluginError, windows
 from deid_onnx.families import Emissions, Input, Run
 from deid_onnx.families.flair.arrays import Feeds, Line, Part
 from deid_onnx.families.flair.characters import Characters, CharacterStates, Letters

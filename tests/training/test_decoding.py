@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.tagging import TagScheme, tag_set
-from deid_assets.training.viterbi import Scores, constraints, marginals, viterbi
+from deid_assets.extending.decoding import Scores, constraints, marginals, viterbi
 
 CHAIN = tuple[Scores, Scores, Scores]
 

@@ -1,0 +1,83 @@
+"""All of this package that a plugin may import, beside the names of ``deid_assets`` itself.
+
+Here: the domain, which detectors and trainers are written in, on the standard library alone. ``decoding``: from the scores
+of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats.plugin_api``: what a
+format of notes is made of. An import contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
+"""
+
+from deid_assets.core.detector import Detector, Failed, runs_of
+from deid_assets.core.errors import (
+    ConfigError,
+    DeidError,
+    DetectorError,
+    InputError,
+    NoteError,
+    PluginError,
+    TrainingError,
+    UnknownLabelError,
+    did_you_mean,
+)
+from deid_assets.core.label_maps import PHI, label_map
+from deid_assets.core.note import Note
+from deid_assets.core.phi import SEVERITY, LabelMap, Phi, Profile, profile
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.core.tagging import (
+    OUTSIDE,
+    TagScheme,
+    Token,
+    decode,
+    encode,
+    entities,
+    limited,
+    sentences,
+    tag_set,
+    tokenize,
+)
+from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, inputs, labelled
+from deid_assets.core.windows import windows
+from deid_assets.plugins import load
+
+__all__ = [
+    "OUTSIDE",
+    "PHI",
+    "SEVERITY",
+    "ConfigError",
+    "DeidError",
+    "Detector",
+    "DetectorError",
+    "DisjointSpans",
+    "Document",
+    "Epoch",
+    "Failed",
+    "InputError",
+    "LabelMap",
+    "Note",
+    "NoteError",
+    "Phi",
+    "PluginError",
+    "Profile",
+    "Report",
+    "Span",
+    "SpanSet",
+    "TagScheme",
+    "Tagged",
+    "Task",
+    "Token",
+    "TrainingError",
+    "UnknownLabelError",
+    "decode",
+    "did_you_mean",
+    "encode",
+    "entities",
+    "inputs",
+    "label_map",
+    "labelled",
+    "limited",
+    "load",
+    "profile",
+    "runs_of",
+    "sentences",
+    "tag_set",
+    "tokenize",
+    "windows",
+]

@@ -1,0 +1,5 @@
+"""Check digits of identifiers."""
+
+from deid_assets.reference import check_digits
+
+__all__ = ["check_digits"]
