@@ -17,6 +17,7 @@ from deid_assets import plugins
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
+from deid_assets.formats.installed import OUTSIDE, installed
 
 OPTIONAL = {
     "psycopg": "PostgreSQL: pip install 'deid-assets[postgresql]'",
@@ -40,12 +41,13 @@ class Finding:
 
 
 def diagnose() -> list[Finding]:
-    """Look at Python, packages, detectors, settings, key and accelerator. Detectors are loaded."""
+    """Look at Python, packages, detectors, formats, settings, key and accelerator. Detectors are loaded."""
     return [
         Finding("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
         *(_package(name) for name in REQUIRED),
         *(_optional(name, remedy) for name, remedy in OPTIONAL.items()),
         *_detectors(),
+        *_formats(),
         _settings(),
         _key(),
         _accelerator(),
@@ -88,6 +90,15 @@ def _detectors() -> list[Finding]:
             found.append(Finding(f"detector {name}", "broken", str(error)))
     remedy = "no detector is installed: pip install -e plugins/rules"
     return found or [Finding("detectors", "broken", remedy)]
+
+
+def _formats() -> list[Finding]:
+    """Return the plugins of formats that cannot be used; one that is not installed is no fault."""
+    absent = {known.fault for known in OUTSIDE.values()}
+    return [
+        Finding(f"format {name}", "missing" if fault in absent else "broken", fault)
+        for name, fault in installed().faults.items()
+    ]
 
 
 def _settings() -> Finding:

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.defs.landing import take_in
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
+from deid_assets.formats.installed import installed
 from deid_assets.intake.arrivals import ARRIVAL, check_arrival, find_arrival
 from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import State, look
@@ -83,6 +85,23 @@ def test_fault_place_and_remedy_are_shown_in_dagster_and_kept_and_hold_no_text(f
         assert expected in where
         assert "Zed" not in where
     assert look(corpus.settings, corpus.files, batch).state is State.UNREADABLE
+
+
+def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is_named(installation, monkeypatch):
+    found = plugins.entry_points
+    monkeypatch.setattr(plugins, "entry_points", lambda group: () if group == plugins.FORMATS else found(group=group))
+    installed.cache_clear()
+    try:
+        batch = receive(installation, "Zedname.docx", b"PK")
+        said = installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
+    finally:
+        installed.cache_clear()
+
+    expected = (
+        "the format is docx: its plugin deid-document-formats is not installed; pip install deid-document-formats"
+    )
+    assert f"unknown-format at file-1: {expected}" in said
+    assert "Zed" not in said
 
 
 def tried(installation, batch):
