@@ -62,7 +62,13 @@ def formats(*, as_json: JsonOption = False) -> int:
         }
         for known in FORMATS.values()
     ]
-    nothing: dict[str, str | list[str]] = {"suffixes": [], "keeps": [], "options": [], "written": "no", "identities": "no"}
+    nothing: dict[str, str | list[str]] = {
+        "suffixes": [],
+        "keeps": [],
+        "options": [],
+        "written": "no",
+        "identities": "no",
+    }
     rows += [{"name": name, "holds": fault, "fault": fault, **nothing} for name, fault in installed().faults.items()]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)
