@@ -1,7 +1,7 @@
 """All of this package that a plugin may import, beside the names of ``deid_assets`` itself.
 
 Here: the domain, which detectors and trainers are written in, on the standard library alone. ``decoding``: from the scores
-of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats.plugin_api``: what a
+of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a
 format of notes is made of. An import contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 

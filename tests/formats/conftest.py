@@ -54,7 +54,7 @@ def faults_of(tmp_path: Path) -> Callable[..., list[Fault]]:
 
 
 DECLARATION = """
-from deid_assets.formats.plugin_api import Format
+from deid_assets.extending.formats import Format
 
 FORMAT = Format(
     "@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset({"patient_id"})
@@ -63,8 +63,8 @@ FORMAT = Format(
 FILES = '''
 """Plain text with a patient in front."""
 
-from deid_assets.core.errors import InputError
-from deid_assets.formats.plugin_api import Draft, Fault, atomic_folder, read_bytes, write_member
+from deid_assets.extending import InputError
+from deid_assets.extending.formats import Draft, Fault, atomic_folder, read_bytes, write_member
 
 
 def read(source, options):

@@ -14,7 +14,7 @@ from deid_assets.formats.installed import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
 
 DECLARATION = """
-from deid_assets.formats.plugin_api import Format
+from deid_assets.extending.formats import Format
 
 FORMAT = Format("@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset())
 """
@@ -22,7 +22,7 @@ OPTIONS = """
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deid_assets.formats.plugin_api import Format, FormatOptions
+from deid_assets.extending.formats import Format, FormatOptions
 
 
 @dataclass(frozen=True)

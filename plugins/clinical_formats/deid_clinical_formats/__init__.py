@@ -1,6 +1,6 @@
 """Formats of hospital systems for deid-assets: FHIR R4, HL7 v2, CDA R2 and OMOP CDM 5.4."""
 
-from deid_assets.formats.plugin_api import Format, is_cda, is_fhir, is_omop
+from deid_assets.extending.formats import Format, is_cda, is_fhir, is_omop
 from deid_clinical_formats.omop_notes import read_omop
 from deid_clinical_formats.omop_writer import write_note_nlp
 

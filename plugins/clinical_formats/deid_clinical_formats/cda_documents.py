@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,
     Fault,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
-from deid_assets.formats.plugin_api import Fault, Identity, ReadOptions, RecordError, Source, checked
+from deid_assets.extending.formats import Fault, Identity, ReadOptions, RecordError, Source, checked
 from deid_clinical_formats.cda_documents import found, instance, local, parse, patient_id
 from deid_clinical_formats.hl7_identities import iso_date
 

@@ -7,7 +7,7 @@ import binascii
 import codecs
 import re
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 
 _NOT_OF_TEXT = frozenset(
     {"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf-7"}

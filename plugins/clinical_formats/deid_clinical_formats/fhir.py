@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deid_assets import Note
 from deid_assets.extending import InputError
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     Annotated,
     Draft,
     Fault,

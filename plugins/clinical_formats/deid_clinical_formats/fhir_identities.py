@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     Fault,
     Identity,
     Known,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,
     Fault,

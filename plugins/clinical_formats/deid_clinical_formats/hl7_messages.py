@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from deid_assets.formats.plugin_api import MAX_BYTES_PER_CHAR, SLACK_BYTES, Fault, ReadOptions, RecordError, Source
+from deid_assets.extending.formats import MAX_BYTES_PER_CHAR, SLACK_BYTES, Fault, ReadOptions, RecordError, Source
 from deid_clinical_formats.charsets import to_text
 
 _CHUNK_BYTES = 1 << 20

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     Draft,
     Fault,

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
-from deid_assets.formats.plugin_api import Fault, Source, read_bytes
+from deid_assets.extending.formats import Fault, Source, read_bytes
 
 COLUMNS = ("note_id", "note_text", "person_id", "language_concept_id", "note_source_value")
 """Those of ``NOTE`` that are read."""

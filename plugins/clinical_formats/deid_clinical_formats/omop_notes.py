@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deid_assets.formats.plugin_api import Annotated, Fault, ReadOptions, assemble, format_named
+from deid_assets.extending.formats import Annotated, Fault, ReadOptions, assemble, format_named
 from deid_clinical_formats.omop import draft_of_row
 from deid_clinical_formats.omop_database import Database, database_rows
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import InputError
-from deid_assets.formats.plugin_api import Annotated, RowGroups, WriteOptions, atomic_folder, table_writer
+from deid_assets.extending.formats import Annotated, RowGroups, WriteOptions, atomic_folder, table_writer
 from deid_clinical_formats.omop import ENGLISH, number_of
 
 _MAX_SOURCE_CHARS = 50

@@ -1,6 +1,6 @@
 """Formats of documents for deid-assets: DOCX, PDF, RTF and mail."""
 
-from deid_assets.formats.plugin_api import Format
+from deid_assets.extending.formats import Format
 from deid_document_formats.options import Documents
 
 __all__ = ["DOCX", "EML", "PDF", "RTF", "Documents"]

@@ -22,7 +22,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from deid_assets.extending import InputError
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     Annotated,
     ArchiveError,
     Budget,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import Change, Runs, versions
 
 _SIGNS = {

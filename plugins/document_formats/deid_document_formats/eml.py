@@ -13,7 +13,7 @@ from email.message import Message
 from pathlib import Path
 
 from deid_assets.extending import ConfigError, InputError
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,
     Annotated,

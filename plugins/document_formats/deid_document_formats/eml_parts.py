@@ -12,7 +12,7 @@ from email.errors import HeaderParseError, MessageError
 from email.header import decode_header
 from email.message import Message
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 from deid_document_formats.html_text import text_of_html
 
 _SHOWN = ("From", "Sender", "Reply-To", "To", "Cc", "Bcc", "Date", "Subject")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import hidden_lines
 
 _BLOCKS = frozenset(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from deid_assets.extending import ConfigError
-from deid_assets.formats.plugin_api import FormatOptions
+from deid_assets.extending.formats import FormatOptions
 
 Attachments = Literal["fault", "read", "skip"]
 BlankPages = Literal["refuse", "keep"]

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from deid_assets.formats.plugin_api import Draft, Fault, ReadOptions, Source
+from deid_assets.extending.formats import Draft, Fault, ReadOptions, Source
 from deid_document_formats.options import Documents
 from deid_document_formats.revisions import attachment_faults, hidden_lines
 

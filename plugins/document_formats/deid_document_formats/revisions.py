@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from deid_assets.formats.plugin_api import Fault, ReadOptions, Source
+from deid_assets.extending.formats import Fault, ReadOptions, Source
 from deid_document_formats.options import Documents
 
 Change = Literal["none", "inserted", "deleted"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deid_assets.extending import InputError
-from deid_assets.formats.plugin_api import (
+from deid_assets.extending.formats import (
     Annotated,
     Draft,
     Fault,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import Change, Runs, hidden_lines, versions
 from deid_document_formats.rtf_tokens import Token, tokens
 from deid_document_formats.rtf_words import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_assets.formats.plugin_api import RecordError
+from deid_assets.extending.formats import RecordError
 
 CHARS = {
     "tab": "\t", "line": "\n", "softline": "\n", "lbr": "\n", "emdash": "\u2014", "endash": "\u2013",
