@@ -31,7 +31,7 @@ from deid_assets.evaluation.bench_scores import Gold
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import available
 from deid_assets.reports.bench import bench_html
-from deid_assets.reports.bench_tables import best_line_up, label_table, marginal_table, side_by_side, table_md
+from deid_assets.reports.bench_tables import best_subset_text, label_table, marginal_table, side_by_side, table_md
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "meddocan")
 LIMIT_S = 900.0
@@ -104,7 +104,7 @@ def show(found: Bakeoff) -> None:
     """Print the tables of one set."""
     for table in (side_by_side(found), label_table(found), marginal_table(found)):
         print(f"{table_md(table)}\n")
-    print(best_line_up(found.coverage), flush=True)
+    print(best_subset_text(found.coverage), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ DEID_CORPORA=<folder with annotated/ and raw/> python benchmarks/bench_crf.py [-
 ``meddocan`` and ``turku-ner`` train on the train part and score the development part, which decided nothing: settings
 were chosen on the train part of MEDDOCAN alone. ``folds`` cross-validates on development sets that are too small to be
 split. Spans are right when boundaries and the corpus' own label are. ``synthetic`` trains on notes of the generator and
-asks what the union of rules and CRF gains, and what it hides needlessly, on corpora that neither has seen.
+asks what the union of rules and CRF gains, and what it covers needlessly, on corpora that neither has seen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from conditions import conditions
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.core.tagging import TagScheme, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory, tag_label
@@ -200,23 +200,23 @@ def _show_synthetic(root: Path, settings: Mapping[str, Any], scheme: TagScheme, 
     with tempfile.TemporaryDirectory() as out:
         trained = _train(documents, Path(out), settings, scheme, native=False)
     print(f"\n### Trained on {len(documents)} synthetic notes in {trained.cpu_s:.0f} s, {trained.megabytes:.1f} MB\n")
-    print("| set | line-up | strict F1 | recall | precision | characters | char. precision | spans hidden |")
+    print("| set | ensemble | strict F1 | recall | precision | characters | char. precision | spans covered |")
     print("|:--|:--|--:|--:|--:|--:|--:|--:|")
     for name, (path, labels, rules_profile) in JUDGED.items():
         judged = _documents(root / "annotated" / path, labels)
         texts = [document.note for document in judged]
         rules = list(load("rules", options={"profile": rules_profile}).detect(texts))
         found = list(trained.detector.detect(texts))
-        _show_line_up(name, "rules", _evaluated(judged, rules, labels))
+        _show_ensemble(name, "rules", _evaluated(judged, rules, labels))
         for score in SCORES:
             merged = [_union(note, *pair, score=score) for note, *pair in zip(texts, rules, found, strict=True)]
-            _show_line_up(name, f"rules + crf from {score}", _evaluated(judged, merged, labels))
+            _show_ensemble(name, f"rules + crf from {score}", _evaluated(judged, merged, labels))
     _show_raw(root, trained.detector)
 
 
 def _union(note: Note, rules: SpanSet, found: SpanSet, *, score: float) -> SpanSet:
     sure = tuple(span for span in found if span.score >= score)
-    return resolve(note, [rules, SpanSet(note.note_id, note.digest, sure)], line_up=LineUp(("rules", "crf")))
+    return resolve(note, [rules, SpanSet(note.note_id, note.digest, sure)], ensemble=Ensemble(("rules", "crf")))
 
 
 def _evaluated(documents: Sequence[Document], found: Sequence[SpanSet], labels: str) -> Evaluation:
@@ -228,24 +228,24 @@ def _evaluated(documents: Sequence[Document], found: Sequence[SpanSet], labels: 
     )
 
 
-def _show_line_up(name: str, line_up: str, found: Evaluation) -> None:
+def _show_ensemble(name: str, ensemble: str, found: Evaluation) -> None:
     strict, chars = found.micro(Scheme.STRICT), found.characters
     ratios = (strict.f1, strict.recall, strict.precision, chars.recall, chars.precision)
-    hidden = found.micro(Scheme.HIDDEN).recall
-    cells = ("-" if value is None else f"{value:.3f}" for value in (*ratios, hidden))
-    print(f"| {name} | {line_up} | " + " | ".join(cells) + " |", flush=True)
+    covered = found.micro(Scheme.COVERED).recall
+    cells = ("-" if value is None else f"{value:.3f}" for value in (*ratios, covered))
+    print(f"| {name} | {ensemble} | " + " | ".join(cells) + " |", flush=True)
 
 
 def _show_raw(root: Path, detector: CrfDetector) -> None:
-    print("\nCharacters hidden per 10,000 where next to no patient is named, ages aside\n")
+    print("\nCharacters covered per 10,000 where next to no patient is named, ages aside\n")
     print("| set | rules | " + " | ".join(f"+ crf from {score}" for score in SCORES) + " |")
     print("|:--|--:|" + "--:|" * len(SCORES))
     for name, (path, lang) in RAW.items():
         notes = list(_raw(root / "raw" / path, lang))
         pairs = list(zip(load("rules").detect(notes), detector.detect(notes), strict=True))
         chars = sum(len(note.text) for note in notes)
-        hidden = [sum(_hidden(rules, found, score) for rules, found in pairs) for score in (2.0, *SCORES)]
-        print(f"| {name} | " + " | ".join(f"{1e4 * count / chars:.1f}" for count in hidden) + " |", flush=True)
+        covered = [sum(_covered(rules, found, score) for rules, found in pairs) for score in (2.0, *SCORES)]
+        print(f"| {name} | " + " | ".join(f"{1e4 * count / chars:.1f}" for count in covered) + " |", flush=True)
 
 
 def _raw(path: Path, lang: str) -> Iterator[Note]:
@@ -255,7 +255,7 @@ def _raw(path: Path, lang: str) -> Iterator[Note]:
         yield Note(f"{number}", json.loads(row)["text"], lang=lang)
 
 
-def _hidden(rules: SpanSet, found: SpanSet, score: float) -> int:
+def _covered(rules: SpanSet, found: SpanSet, score: float) -> int:
     spans = [*rules, *(span for span in found if span.score >= score)]
     return len({place for span in spans if span.label is not Phi.AGE for place in range(span.start, span.end)})
 

@@ -4,7 +4,7 @@ deid train crf --out MODEL
 DEID_CORPORA=<folder with annotated/> python benchmarks/bench_ensemble.py --model MODEL [--notes 100] [--seeds 11 12]
 
 Each set is read by `rules` alone and by the union of `rules` with the others, as the graph merges them. Printed are the
-share of gold characters and of gold spans hidden, the precision by character, and each detector's processor time for
+share of gold characters and of gold spans covered, the precision by character, and each detector's processor time for
 1,000 notes, which has no start-up in it. Sets are synthetic notes of other seeds than the tagger's, and the development
 sets of `score_corpora.py`.
 """
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12])
     options = parser.parse_args()
     print(f"{conditions(' and '.join(map(str, options.seeds)))}; profile {PROFILE}\n")
-    print("| set | notes | ensemble | characters hidden | spans hidden | precision | CPU s per 1,000 notes |")
+    print("| set | notes | ensemble | characters covered | spans covered | precision | CPU s per 1,000 notes |")
     print("|:--|--:|:--|--:|--:|--:|--:|")
     others = {"crf": load("crf", options={"model": str(options.model)}), "presidio": load("presidio")}
     for name, notes, gold, scope, rules in _sets(options.notes, options.seeds):
@@ -74,9 +74,9 @@ def _print(
     for ensemble in ENSEMBLES:
         spans = _union(notes, {source: found[source] for source in ensemble})
         scores = _scores(notes, gold, spans, scope)
-        characters, hidden = scores.characters, scores.micro(Scheme.HIDDEN).recall
+        characters, covered = scores.characters, scores.micro(Scheme.COVERED).recall
         print(
-            f"| {name} | {len(notes):,} | {' + '.join(ensemble)} | {characters.recall:.4f} | {hidden:.4f} "
+            f"| {name} | {len(notes):,} | {' + '.join(ensemble)} | {characters.recall:.4f} | {covered:.4f} "
             f"| {characters.precision:.4f} | {sum(seconds[source] for source in ensemble):.2f} |",
             flush=True,
         )

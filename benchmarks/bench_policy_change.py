@@ -1,9 +1,9 @@
 """A changed policy over a corpus whose spans are stored: time, speed and memory of making its redacted notes again.
 
-Synthetic notes of 2 KB are stored with the spans that the line-up finds in them, second look included, as
+Synthetic notes of 2 KB are stored with the spans that the ensemble finds in them, second look included, as
 ``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
 ``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected anew;
-the check for residual hits runs the line-up over a draw of the redacted notes, and over the rest of a batch where the
+the check for residual hits runs the ensemble over a draw of the redacted notes, and over the rest of a batch where the
 draw does not show that few have hits.
 
 python benchmarks/bench_policy_change.py [--notes 100000] [--batch 5000] [--workers 2]
@@ -27,7 +27,7 @@ from bench_graph import _pss_mb, _tree, watch
 from conditions import conditions
 
 SETTINGS = """\
-line_up = ["rules"]
+ensemble = ["rules"]
 recipes = []
 policies = ["tag", "{policy}"]
 release_policy = "tag"
@@ -110,9 +110,9 @@ def change_policy(options: argparse.Namespace) -> None:
     from deid_assets.definitions import defs  # noqa: PLC0415
     from deid_assets.defs.instance import write_instance  # noqa: PLC0415
     from deid_assets.defs.jobs import MAIN_JOB  # noqa: PLC0415
-    from deid_resources.corpus import Corpus  # noqa: PLC0415
+    from deid_resources.installation import Installation  # noqa: PLC0415
 
-    batches = Corpus(Settings.load()).files.batches("raw_notes")
+    batches = Installation(Settings.load()).files.batches("raw_notes")
     home = write_instance(options.home / "dagster")
     job = defs.resolve_job_def(MAIN_JOB)
     profiler = cProfile.Profile() if options.profile else None
@@ -129,7 +129,8 @@ def change_policy(options: argparse.Namespace) -> None:
                     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 )
                 print(
-                    f"{batch}  {told(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB", flush=True
+                    f"{batch}  {searched(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB",
+                    flush=True,
                 )
         seconds = time.perf_counter() - started
     if profiler:
@@ -149,7 +150,7 @@ def cpu_s() -> float:
     return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
-def told(done) -> str:  # noqa: ANN001 - a class that is imported late
+def searched(done) -> str:  # noqa: ANN001 - a class that is imported late
     """Return the counts of one batch."""
     (event,) = done.get_asset_materialization_events()
     counts = {name: value.value for name, value in event.materialization.metadata.items()}
@@ -163,12 +164,12 @@ def store(count: int, size: int) -> None:
     """Store batches of notes and spans."""
     from deid_assets.config import Settings  # noqa: PLC0415 - the environment is set by now
     from deid_assets.store import frames  # noqa: PLC0415
-    from deid_assets.store.files import ReceiptDraft  # noqa: PLC0415
-    from deid_resources.corpus import Corpus  # noqa: PLC0415
+    from deid_assets.store.files import UnsignedReceipt  # noqa: PLC0415
+    from deid_resources.installation import Installation  # noqa: PLC0415
 
-    corpus = Corpus(Settings.load())
-    files, made = corpus.files, detected(corpus)
-    drafted = ReceiptDraft("benchmark")
+    installation = Installation(Settings.load())
+    files, made = installation.files, detected(installation)
+    drafted = UnsignedReceipt("benchmark")
     for number, start in enumerate(range(0, count, size)):
         batch = f"b-{number:04}"
         places = range(start, min(start + size, count))
@@ -184,20 +185,22 @@ def store(count: int, size: int) -> None:
         files.write("merged_spans", batch, merged, receipt=drafted)
 
 
-def detected(corpus):  # noqa: ANN001, ANN201 - classes that are imported late
+def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported late
     """Return the distinct notes, each with the spans that the graph would store for it."""
-    from deid_assets.core.resolve import LineUp  # noqa: PLC0415
+    from deid_assets.core.resolve import Ensemble  # noqa: PLC0415
     from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
     from deid_assets.pipeline.resolving import by_note, merge  # noqa: PLC0415
     from deid_assets.policies import load_policy  # noqa: PLC0415
     from deid_assets.synthesis import make_corpus  # noqa: PLC0415
 
-    settings = corpus.settings
+    settings = installation.settings
     notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]
-    opinions = {name: by_note(corpus.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.line_up}
+    predictions = {
+        name: by_note(installation.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.ensemble
+    }
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
-    line_up = LineUp(settings.line_up, yielding=yielding)
-    merged = merge(notes, opinions, resolve_by=settings.resolve, line_up=line_up)
+    ensemble = Ensemble(settings.ensemble, yielding=yielding)
+    merged = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
     return [(note, spans) for note, spans in zip(notes, merged, strict=True) if isinstance(spans, DisjointSpans)]
 
 

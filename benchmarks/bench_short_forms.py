@@ -1,6 +1,6 @@
 """Characters of clinical short forms that redaction touches, by language, for each detector and policy, as Markdown.
 
-python benchmarks/bench_short_forms.py [--detector rules ...] [--policy safe_harbor ...] [--lang en ...] [--untold] [--show]
+python benchmarks/bench_short_forms.py [--detector rules ...] [--policy safe_harbor ...] [--lang en ...] [--without-lang] [--show]
 
 ``short_forms/<language>.txt`` has a line per note, written for this purpose: doses, times, values, scales, stages, devices
 and abbreviations, in which nothing may be touched. In lines with marks, what is marked must go and nothing else.
@@ -19,7 +19,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, redact
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
@@ -52,11 +52,11 @@ def main() -> None:
     parser.add_argument("--detector", action="append", help=f"{' and '.join(DETECTORS)} when not given")
     parser.add_argument("--policy", action="append", help=f"{', '.join(POLICIES)} when not given")
     parser.add_argument("--lang", choices=LANGUAGES, action="append", help="all when not given")
-    parser.add_argument("--untold", action="store_true", help="do not tell the detectors the language")
+    parser.add_argument("--without-lang", action="store_true", help="do not tell the detectors the language")
     parser.add_argument("--show", action="store_true", help="print each line that is not as it should be")
     options = parser.parse_args()
-    lines = {lang: read_lines(lang, told=not options.untold) for lang in options.lang or LANGUAGES}
-    print(f"{conditions()}; language {'not ' if options.untold else ''}told")
+    lines = {lang: read_lines(lang, with_lang=not options.without_lang) for lang in options.lang or LANGUAGES}
+    print(f"{conditions()}; language {'not ' if options.without_lang else ''}given")
     print("\nCharacters touched needlessly / characters of identifiers left\n")
     print("| detector | policy | " + " | ".join(lines) + " | all |\n|:--|:--|" + "--:|" * (len(lines) + 1))
     for name in options.detector or DETECTORS:
@@ -69,11 +69,11 @@ def main() -> None:
     print("| lines | | " + " | ".join(sizes) + f" | {sum(map(len, lines.values())):,} |")
 
 
-def read_lines(lang: str, *, told: bool = True) -> list[Line]:
+def read_lines(lang: str, *, with_lang: bool = True) -> list[Line]:
     """Return the lines of a language, each a note with its gold spans."""
     rows = (FOLDER / f"{lang}.txt").read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if row and not row.startswith("#")]
-    return [marked(row, note_id=f"{lang}-{at}", lang=lang if told else None) for at, row in enumerate(kept)]
+    return [marked(row, note_id=f"{lang}-{at}", lang=lang if with_lang else None) for at, row in enumerate(kept)]
 
 
 def resolved(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
@@ -82,7 +82,7 @@ def resolved(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
     for (note, _), outcome in zip(lines, detect(load(detector), [note for note, _ in lines]), strict=True):
         if isinstance(outcome, Failed):
             raise SystemExit(f"{detector} failed on line {note.note_id} with {outcome.error}")
-        spans.append(resolve(note, [outcome], line_up=LineUp((detector,))))
+        spans.append(resolve(note, [outcome], ensemble=Ensemble((detector,))))
     return spans
 
 

@@ -21,7 +21,7 @@ from score_corpora import CORPORA
 from deid_assets.core.detector import detect
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
-from deid_assets.core.resolve import LineUp
+from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.formats import Fault, read_notes
 from deid_assets.pipeline.resolving import LEAVABLE, by_note, resolve_all
@@ -86,8 +86,8 @@ def sets(count: int, seed: int) -> Iterable[tuple[str, Sequence[Note], Gold]]:
 def show(name: str, notes: Sequence[Note], gold: Gold) -> None:
     """Print a row: each figure without and with spreading."""
     rules = load("rules")
-    line_up = LineUp(("rules",), yielding=LEAVABLE)
-    resolved = resolve_all(notes, {"rules": by_note(detect(rules, notes))}, resolve_by="union", line_up=line_up)
+    ensemble = Ensemble(("rules",), yielding=LEAVABLE)
+    resolved = resolve_all(notes, {"rules": by_note(detect(rules, notes))}, resolve_by="union", ensemble=ensemble)
     before = {one.note_id: one for one in resolved if isinstance(one, DisjointSpans)}
     after = spread(notes, before)
     old, new = figures(notes, before, gold), figures(notes, after, gold)

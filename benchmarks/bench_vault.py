@@ -19,13 +19,13 @@ from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
-from deid_assets.vault.log import Asked
+from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Entry, Vault
 from deid_assets.vault.upkeep import reidentify, rotate, verify
 
 NOTES, EDITS, CHARS, AT_ONCE = 2_000, 20, 2_000, 100
 OLD, NEW = bytes(32), bytes(range(32))
-ASKED = Asked("benchmark", "measures time")
+REQUEST = AccessRequest("benchmark", "measures time")
 
 
 def main() -> None:
@@ -37,12 +37,12 @@ def main() -> None:
         vault = Vault(f"sqlite:///{file}", Keyring([OLD]))
         _measure("seal", lambda: [vault.store(chunk) for chunk in chunks])
         given_out = [[Note(entry.note.note_id, entry.redacted.text) for entry in chunk] for chunk in chunks]
-        _measure("give back", lambda: [reidentify(vault, chunk, ASKED) for chunk in given_out])
+        _measure("give back", lambda: [reidentify(vault, chunk, REQUEST) for chunk in given_out])
         _measure("verify", lambda: verify(vault))
         vault.close()
         both = Keyring([NEW, OLD])
         vault = Vault(f"sqlite:///{file}", both)
-        _measure("rotate", lambda: rotate(vault, both, ASKED))
+        _measure("rotate", lambda: rotate(vault, both, REQUEST))
         vault.close()
         print(f"{file.stat().st_size / (NOTES * EDITS):,.0f} bytes an edit")
 

@@ -2,7 +2,7 @@
 
 [DEID_CORPORA=<folder with annotated/>] python benchmarks/hips.py [--set synthetic-en|meddocan ...] [--seed S] [--out FOLDER]
 
-Leftovers are drawn by lot at each recall; ``detected`` are those that the rules missed. Half of the patients are the
+Leftovers are drawn at random at each recall; ``detected`` are those that the rules missed. Half of the patients are the
 attacker's. The synthetic notes have no patients with several notes; MEDDOCAN's notes name none, so halves are of notes.
 """
 
@@ -22,7 +22,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
@@ -85,7 +85,7 @@ def _cases(pairs: Iterable[tuple[Note, SpanSet]], *, profile: str) -> Iterable[C
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     sources: Sequence[str] = sorted({span.source for span in spans}) or ["none"]
-    return resolve(note, [spans], line_up=LineUp(sources))
+    return resolve(note, [spans], ensemble=Ensemble(sources))
 
 
 if __name__ == "__main__":

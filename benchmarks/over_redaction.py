@@ -1,4 +1,4 @@
-"""What rules hide in text that holds next to no patient: characters per 10,000, by category, as Markdown.
+"""What rules cover in text that holds next to no patient: characters per 10,000, by category, as Markdown.
 
 DEID_CORPORA=<folder with raw/ and annotated/> python benchmarks/over_redaction.py [--set en ...] [--sample N --seed S]
 
@@ -88,20 +88,20 @@ def _found(notes: Iterator[Note]) -> Found:
 
 
 def _show(found: Mapping[str, Found]) -> None:
-    hidden: dict[str, Counter[Phi]] = {}
+    covered: dict[str, Counter[Phi]] = {}
     for name, pairs in found.items():
-        hidden[name] = Counter()
+        covered[name] = Counter()
         for _, spans in pairs:
             for span in spans:
-                hidden[name][span.label] += span.end - span.start
+                covered[name][span.label] += span.end - span.start
     chars = {name: sum(len(note.text) for note, _ in pairs) for name, pairs in found.items()}
-    print("\nCharacters hidden per 10,000\n\n| category | " + " | ".join(found) + " |")
+    print("\nCharacters covered per 10,000\n\n| category | " + " | ".join(found) + " |")
     print("|:--|" + "--:|" * len(found))
-    total = sum(hidden.values(), Counter())
+    total = sum(covered.values(), Counter())
     for label, _ in total.most_common():
-        print(f"| {label} | " + " | ".join(f"{1e4 * hidden[name][label] / chars[name]:.1f}" for name in found) + " |")
+        print(f"| {label} | " + " | ".join(f"{1e4 * covered[name][label] / chars[name]:.1f}" for name in found) + " |")
     for head, aside in (("**all**", None), ("**all but ages**", Phi.AGE)):
-        sums = {name: sum(count for label, count in hidden[name].items() if label is not aside) for name in found}
+        sums = {name: sum(count for label, count in covered[name].items() if label is not aside) for name in found}
         print(f"| {head} | " + " | ".join(f"{1e4 * sums[name] / chars[name]:.1f}" for name in found) + " |")
     print("| notes | " + " | ".join(f"{len(pairs):,}" for pairs in found.values()) + " |")
     print("| characters | " + " | ".join(f"{chars[name]:,}" for name in found) + " |")

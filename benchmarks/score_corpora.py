@@ -4,7 +4,7 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/score_corpora.py [--corp
 
 None of the files is a test set. Categories are those of i2b2 2014; what a corpus does not annotate is left out: a
 finding of a category that the corpus never marks is neither right nor wrong. Spans are right when boundaries and
-category are; of characters, the share hidden under any category is given.
+category are; of characters, the share covered under any category is given.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.formats import Fault, read_notes
@@ -134,9 +134,9 @@ def _detect(detector: object, notes: Sequence[Note]) -> dict[str, SpanSet]:
 
 
 def _union(notes: Sequence[Note], found: Mapping[str, Mapping[str, SpanSet]]) -> dict[str, SpanSet]:
-    line_up = LineUp(tuple(found))
+    ensemble = Ensemble(tuple(found))
     return {
-        note.note_id: resolve(note, [spans[note.note_id] for spans in found.values()], line_up=line_up)
+        note.note_id: resolve(note, [spans[note.note_id] for spans in found.values()], ensemble=ensemble)
         for note in notes
     }
 
@@ -171,7 +171,7 @@ def _show(corpus: str, notes: Sequence[Note], evaluations: Mapping[str, Evaluati
         print(
             f"\n{name}: {notes_found.covered:,} of {notes_found.with_phi:,} notes with PHI fully covered; "
             f"{notes_found.touched:,} of {notes_found.phi_free:,} without PHI touched; "
-            f"{found.characters.fp:,} characters hidden needlessly of {notes_found.chars:,}"
+            f"{found.characters.fp:,} characters covered needlessly of {notes_found.chars:,}"
         )
 
 
@@ -180,7 +180,7 @@ def _show_summary(summary: Mapping[str, Mapping[str, Evaluation]]) -> None:
     heads = [
         f"{name} {what}"
         for name in next(iter(summary.values()))
-        for what in (*RATIOS, "char. precision", "spans hidden")
+        for what in (*RATIOS, "char. precision", "spans covered")
     ]
     print("| set | notes | gold | " + " | ".join(heads) + " |")
     print("|:--|--:|--:|" + "--:|" * len(heads))
@@ -188,8 +188,8 @@ def _show_summary(summary: Mapping[str, Mapping[str, Evaluation]]) -> None:
         cells = []
         for found in evaluations.values():
             strict, chars = found.micro(Scheme.STRICT), found.characters
-            hidden = found.micro(Scheme.HIDDEN).recall
-            ratios = (strict.f1, strict.recall, strict.precision, chars.recall, chars.precision, hidden)
+            covered = found.micro(Scheme.COVERED).recall
+            ratios = (strict.f1, strict.recall, strict.precision, chars.recall, chars.precision, covered)
             cells += [_written(value) for value in ratios]
         print(f"| {corpus} | {found.notes.notes:,} | {strict.gold:,} | " + " | ".join(cells) + " |")
 

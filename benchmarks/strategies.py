@@ -102,9 +102,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", choices=TARGETS, action="append", help="all when not given")
     parser.add_argument("--source-notes", type=int, default=60, help="notes of each source")
-    parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn by lot")
+    parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn at random")
     parser.add_argument("--tagger", choices=("crf", "encoder"), default="crf")
-    parser.add_argument("--plain", action="store_true", help="train the CRF without the opinion of the rules")
+    parser.add_argument("--plain", action="store_true", help="train the CRF without the predictions of the rules")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
@@ -112,8 +112,8 @@ def main() -> None:
         sys.exit(f"{root} is not there; set DEID_CORPORA")
     is_network = options.tagger == "encoder"
     recipe = _recipe(options.tagger, seed=options.seed, plain=options.plain)
-    opinion = "not asked" if options.plain or is_network else "asked"
-    print(f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Opinion of the rules: {opinion}", flush=True)
+    rules = "not asked" if options.plain or is_network else "asked"
+    print(f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Predictions of the rules: {rules}", flush=True)
     meddocan = _drawn(_read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed)
     for name in options.target or TARGETS:
         target = TARGETS[name]

@@ -28,7 +28,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, redact
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
@@ -127,7 +127,7 @@ def _detected(notes: Sequence[Note]) -> Iterator[tuple[Note, DisjointSpans]]:
         for note, found in zip(some, detect(rules, some), strict=True):
             if isinstance(found, Failed):
                 sys.exit(f"rules failed on note {note.note_id!r}")
-            spans = resolve(note, [found], line_up=LineUp(("rules",)))
+            spans = resolve(note, [found], ensemble=Ensemble(("rules",)))
             if any(span.label in WORDED for span in spans):
                 yield note, spans
 

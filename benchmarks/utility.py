@@ -2,7 +2,7 @@
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/utility.py [--notes N] [--seed S]
 
-Notes of MEDDOCAN's train part are drawn by lot and redacted from their gold spans; the spans are moved along. One
+Notes of MEDDOCAN's train part are drawn at random and redacted from their gold spans; the spans are moved along. One
 tagger is trained on the original notes and one on each redaction, with the same settings; all read the original
 development notes. A span is right when its boundaries and MEDDOCAN's own label are. Intervals are of a paired
 bootstrap over the development notes: they do not hold what another draw of training notes or another key would change.
@@ -39,7 +39,7 @@ from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores, score
 
 KEY = Key(bytes(range(32)))
-SETTINGS = {"opinion": "rules", "opinion_dropout": 0.3, "keep_empty": 0.25}
+SETTINGS = {"predictions_of": "rules", "prediction_dropout": 0.3, "keep_empty": 0.25}
 """Of the CRF, beside its defaults; no span that it finds is left out for its score."""
 GROUPING = 1000
 """More sentences than a note has: one sequence per note."""
@@ -59,9 +59,9 @@ class Trained(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--notes", type=int, default=200, help="training notes, drawn by lot; 500 are all")
+    parser.add_argument("--notes", type=int, default=200, help="training notes, drawn at random; 500 are all")
     parser.add_argument("--seed", type=int, default=1, help="of the draw, the training and the bootstrap")
-    parser.add_argument("--plain", action="store_true", help="train without the opinion of the rules")
+    parser.add_argument("--plain", action="store_true", help="train without the predictions of the rules")
     options = parser.parse_args()
     folder = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan"
     if not folder.is_dir():
@@ -73,7 +73,7 @@ def main() -> None:
     found = {name: _trained(recipe, *text, test) for name, text in _texts(drawn).items()}
     gaps = paired({name: one.scores.notes for name, one in found.items()}, test, seed=options.seed)
     print(f"\n{len(drawn)} training notes, {len(test)} test notes, {found[ORIGINAL].spans:,} and {_gold(test):,} spans")
-    print(f"Opinion of the rules: {'not asked' if options.plain else 'asked'}\n")
+    print(f"Predictions of the rules: {'not asked' if options.plain else 'asked'}\n")
     _show(found, gaps)
     _show_labels(found)
 
@@ -117,11 +117,11 @@ def moved(documents: Iterable[Document], policy: Policy, originals: Originals) -
 
 
 def crf_recipe(*, labels: Literal["category", "native"], seed: int, plain: bool) -> Recipe:
-    """Return what every tagger of a table is trained by; ``plain`` is without the opinion of the rules.
+    """Return what every tagger of a table is trained by; ``plain`` is without the predictions of the rules.
 
     It is not the ``crf`` recipe of the package, whose threshold on the score is for models of synthetic notes.
     """
-    settings = {**SETTINGS, "opinion": ""} if plain else SETTINGS
+    settings = {**SETTINGS, "predictions_of": ""} if plain else SETTINGS
     return Recipe(name="crf", plugin="crf", labels=labels, grouping=GROUPING, seed=seed, settings=settings)
 
 

@@ -72,9 +72,9 @@ def deidentify_notes(
 
     from deid_assets.languages import language_of  # noqa: PLC0415
 
-    told = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
-    langs = {note.lang for note in told}
-    return _pipeline(policy, detectors, options or {}, secret, langs=langs).deidentify(told).outcomes
+    with_lang = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
+    langs = {note.lang for note in with_lang}
+    return _pipeline(policy, detectors, options or {}, secret, langs=langs).deidentify(with_lang).outcomes
 
 
 def _pipeline(

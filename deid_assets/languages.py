@@ -26,14 +26,14 @@ _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]
 """Control characters and non-characters, at which the library stops."""
 
 
-def languages_in(text: str, *, told: str | None = None) -> tuple[str, ...]:
+def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
     """Return the languages of a text, the most frequent first; empty where the text does not tell.
 
     Codes are of ISO 639-1 where there is one. A few words do not tell, and neither do lists of names and numbers.
 
     Args:
         text: Of a note.
-        told: The language that the note names; every other then counts only as a second language does.
+        declared: The language that the note names; every other then counts only as a second language does.
     """
     import pycld2  # noqa: PLC0415 - compiled tables, loaded when first needed
 
@@ -49,7 +49,7 @@ def languages_in(text: str, *, told: str | None = None) -> tuple[str, ...]:
     return tuple(
         code
         for rank, (code, share) in enumerate(known)
-        if (not rank and told in (None, code)) or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
+        if (not rank and declared in (None, code)) or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
     )
 
 

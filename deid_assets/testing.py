@@ -79,7 +79,7 @@ def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS)
 
 
 def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
-    """Build a detector and run it on a note where nothing is reached and everything is heard.
+    """Build a detector and run it on a note, with sockets refused and all logging collected.
 
     Args:
         make: Returns the detector; what it does while it is built counts too.
@@ -92,7 +92,7 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
         DetectorError: It tried to open a socket or to look up a host, also where it went on without, or it logged.
     """
     reached: list[str] = []
-    heard: list[logging.LogRecord] = []
+    logged: list[logging.LogRecord] = []
 
     def refuse(what: str) -> Callable[..., None]:
         def refused(*_args: object, **_options: object) -> None:
@@ -101,11 +101,11 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
 
         return refused
 
-    class Ear(logging.Handler):
+    class LogCollector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            heard.append(record)
+            logged.append(record)
 
-    handler = Ear()
+    handler = LogCollector()
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -117,8 +117,8 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-    if reached or heard:
+    if reached or logged:
         raise DetectorError(
-            f"{detector.name}: reached for {', '.join(reached) or 'nothing'}, logged {len(heard)} lines"
+            f"{detector.name}: reached for {', '.join(reached) or 'nothing'}, logged {len(logged)} lines"
         )
     return found

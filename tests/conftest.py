@@ -49,7 +49,7 @@ class Detector:
 '''
 
 SETTINGS = """\
-line_up = ["stencil"]
+ensemble = ["stencil"]
 recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"
@@ -148,18 +148,18 @@ class Installation:
 
         return Settings.load()
 
-    def corpus(self):
+    def opened(self):
         """The installation, opened anew."""
-        from deid_resources.corpus import Corpus
+        from deid_resources.installation import Installation as Opened
 
-        return Corpus(self.settings())
+        return Opened(self.settings())
 
     def resources(self):
         """What a hand-made asset or sensor is given, as the graph gives it."""
-        from deid_resources.corpus import corpus_resource
+        from deid_resources.installation import installation_resource
         from deid_resources.snapshot import Snapshot
 
-        return {"corpus": corpus_resource(Snapshot.take(self.settings(), plugins={}))}
+        return {"installation": installation_resource(Snapshot.take(self.settings(), plugins={}))}
 
     def definitions(self):
         """The graph with the test detectors only, so that what else is installed does not matter."""

@@ -25,19 +25,19 @@ def test_defaults_need_no_file(monkeypatch, tmp_path):
     monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
     settings = Settings.load()
 
-    assert settings.line_up == ("rules",)
+    assert settings.ensemble == ("rules",)
     assert settings.sql_url == f"sqlite:///{tmp_path / 'home' / 'deid.sqlite'}"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("line_upp = ['rules']", "line_upp"),
-        ("line_up = ['Rules!']", "line_up"),
+        ("ensembel = ['rules']", "ensembel"),
+        ("ensemble = ['Rules!']", "ensemble"),
         ("[gates]\nquarantined = 2", "gates.quarantined"),
         ("[gates.recall]\nNAMES = 0.9", "gates.recall"),
         ("release_policy = 'research'", "release_policy 'research' is not in policies"),
-        ("line_up = [", "not TOML"),
+        ("ensemble = [", "not TOML"),
     ],
 )
 def test_wrong_settings_name_the_file_and_the_key(tmp_path, text, message):
@@ -98,14 +98,14 @@ def test_the_secret_of_the_environment_wins_and_must_be_hexadecimal(monkeypatch,
 def test_the_digest_covers_what_it_names_only(tmp_path):
     one, two = load(tmp_path, "resolve = 'union'"), load(tmp_path, "resolve = 'majority'")
 
-    assert one.digest("line_up") == two.digest("line_up")
+    assert one.digest("ensemble") == two.digest("ensemble")
     assert one.digest("resolve") != two.digest("resolve")
 
 
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("lineup = ['rules']", ["lineup: there is no such setting; did you mean 'line_up'?"]),
+        ("ensembl = ['rules']", ["ensembl: there is no such setting; did you mean 'ensemble'?"]),
         ("[gates]\nresidul = 0.1", ["gates.residul: there is no such setting; did you mean 'residual'?"]),
         ("resolve = 'unoin'", ["resolve: there is no 'unoin'; did you mean 'union'?"]),
         ("profile = 'safe_harbour'", ["profile: there is no 'safe_harbour'; did you mean 'safe_harbor'?"]),

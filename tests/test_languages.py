@@ -30,8 +30,8 @@ def test_a_note_may_be_in_two_languages():
 
 
 def test_a_language_that_is_told_stands_against_a_few_words_of_another():
-    assert languages_in(SENTENCES["de"], told="fr") == ("de",)
-    assert languages_in("The lungs are clear on both sides.", told="it") == ()
+    assert languages_in(SENTENCES["de"], declared="fr") == ("de",)
+    assert languages_in("The lungs are clear on both sides.", declared="it") == ()
     assert languages_in("The lungs are clear on both sides.") == ("en",)
 
 

@@ -23,7 +23,7 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
 from deid_assets.intake.states import open_batches
 from deid_assets.system.interrupts import INTERRUPTED
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 TAG = "deid/backfill"
 """Of each run: the time at which its backfill began."""
@@ -47,15 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = own_console()
     harden_process()
     try:
-        return _run(Corpus(Settings.load()), options, console)
+        return _run(Installation(Settings.load()), options, console)
     except DeidError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
         return 2
 
 
-def _run(corpus: Corpus, options: argparse.Namespace, console: Console) -> int:
-    defs = definitions_of(corpus.snapshot)
-    known = open_batches(corpus.settings, corpus.files)
+def _run(installation: Installation, options: argparse.Namespace, console: Console) -> int:
+    defs = definitions_of(installation.snapshot)
+    known = open_batches(installation.settings, installation.files)
     chosen = _chosen(options.batch or known, known, "open batch")
     made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
     assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
@@ -64,10 +64,10 @@ def _run(corpus: Corpus, options: argparse.Namespace, console: Console) -> int:
         again=options.again,
         tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},
     )
-    with dg.DagsterInstance.from_config(str(write_instance(corpus.settings.dagster_home))) as instance:
+    with dg.DagsterInstance.from_config(str(write_instance(installation.settings.dagster_home))) as instance:
         instance.add_dynamic_partitions(batches.name or "", known)
         started = time.perf_counter()
-        outcome = Graph(defs, corpus, instance).make([Pass(MAIN_JOB, batch) for batch in chosen], console, wanted)
+        outcome = Graph(defs, installation, instance).make([Pass(MAIN_JOB, batch) for batch in chosen], console, wanted)
     seconds = time.perf_counter() - started
     each = f", {seconds / outcome.runs:.2f} s each" if outcome.runs else ""
     console.print(f"{outcome.made:,} assets in {outcome.runs:,} runs, {seconds:.1f} s{each}", highlight=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from deid_assets.cli.annotators import Reading, read_opinions
+from deid_assets.cli.annotators import Reading, read_annotations
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.evaluation_inputs import Named
 from deid_assets.cli.lists import write_list
@@ -19,7 +19,7 @@ from deid_assets.evaluation.adjudication import Tie, adjudicate
 from deid_assets.formats import Annotated, write_notes
 
 _SHOWN = 20
-_COLUMNS = ("note_id", "start", "end", "opinions")
+_COLUMNS = ("note_id", "start", "end", "annotations")
 
 
 def adjudicate_files(
@@ -47,13 +47,13 @@ def adjudicate_files(
     if ties is not None:
         check_out(ties, inputs=[*inputs, out], is_folder=False, option="--ties")
     withheld = Withheld()
-    opinions = read_opinions(files, reading=reading, notes=notes, sources=(), withheld=withheld)
-    if not opinions.notes:
+    annotations = read_annotations(files, reading=reading, notes=notes, sources=(), withheld=withheld)
+    if not annotations.notes:
         raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
     open_ties: list[Tie] = []
     settled: dict[str, SpanSet] = {}
-    for note_id in next(iter(opinions.spans.values())):
-        spans, tied = adjudicate(opinions.of(note_id))
+    for note_id in next(iter(annotations.spans.values())):
+        spans, tied = adjudicate(annotations.of(note_id))
         open_ties += tied
         if not tied:
             settled[note_id] = spans
@@ -67,7 +67,7 @@ def adjudicate_files(
         )
 
     def gold() -> Iterator[Annotated]:
-        return (Annotated(opinions.notes[note_id], spans) for note_id, spans in settled.items())
+        return (Annotated(annotations.notes[note_id], spans) for note_id, spans in settled.items())
 
     count = write_notes(out, gold(), format=written_as.name, options=write_options())
     tied_notes = len({tie.note_id for tie in open_ties})
@@ -82,9 +82,9 @@ def adjudicate_files(
 def _show(ties: Sequence[Tie]) -> None:
     if not ties:
         return
-    names = list(ties[0].opinions)
+    names = list(ties[0].annotations)
     rows = [
-        [tie.note_id, f"{tie.start}-{tie.end}", *(_marks(tie.opinions[name]) for name in names)]
+        [tie.note_id, f"{tie.start}-{tie.end}", *(_marks(tie.annotations[name]) for name in names)]
         for tie in ties[:_SHOWN]
     ]
     print_table(("tie in note", "place", *names), rows)

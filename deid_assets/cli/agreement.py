@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.annotators import Opinions, Reading, read_opinions
+from deid_assets.cli.annotators import Annotations, Reading, read_annotations
 from deid_assets.cli.app import PARTIAL
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_line, print_table
@@ -20,7 +20,7 @@ from deid_assets.evaluation.consensus import Consensus, consensus
 from deid_assets.evaluation.numbers import UNDEFINED, ratio
 
 
-def compare_opinions(
+def compare_annotations(
     files: Sequence[str],
     *,
     reading: Reading,
@@ -40,27 +40,27 @@ def compare_opinions(
         as_json: Print JSON in place of tables.
 
     Raises:
-        ConfigError: There are fewer than two opinions, or two of one name.
+        ConfigError: There are fewer than two annotations, or two of one name.
         InputError: A name is not in the file, or the files are not of the same notes.
     """
     withheld = Withheld()
     chosen = profile(profile_name)
-    opinions = read_opinions(files, reading=reading, notes=notes, sources=sources, withheld=withheld)
-    found = consensus(opinions.spans, opinions.notes, profile=chosen)
-    figures = _figures(found, _captured(opinions, chosen))
-    count = len(next(iter(opinions.spans.values())))
+    annotations = read_annotations(files, reading=reading, notes=notes, sources=sources, withheld=withheld)
+    found = consensus(annotations.spans, annotations.notes, profile=chosen)
+    figures = _figures(found, _captured(annotations, chosen))
+    count = len(next(iter(annotations.spans.values())))
     if as_json:
-        head = {"sources": opinions.names, "notes": count, "withheld": len(withheld), "profile": chosen.name}
+        head = {"sources": annotations.names, "notes": count, "withheld": len(withheld), "profile": chosen.name}
         print_json({**head, **_of_two(figures), **figures})
     else:
         _show(figures, count)
     return PARTIAL if len(withheld) else 0
 
 
-def _captured(opinions: Opinions, chosen: Profile) -> Captures:
-    total = Captures(tuple(opinions.names))
-    for note_id in next(iter(opinions.spans.values())):
-        total += captures(opinions.of(note_id), profile=chosen)
+def _captured(annotations: Annotations, chosen: Profile) -> Captures:
+    total = Captures(tuple(annotations.names))
+    for note_id in next(iter(annotations.spans.values())):
+        total += captures(annotations.of(note_id), profile=chosen)
     return total
 
 

@@ -1,4 +1,4 @@
-"""Several opinions on the same notes: annotated notes or spans files, each under a name."""
+"""Several annotations on the same notes: annotated notes or spans files, each under a name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinions:
+class Annotations:
     """What several annotators or systems marked.
 
     Args:
@@ -79,10 +79,10 @@ class Opinions:
         return {name: found[note_id] for name, found in self.spans.items()}
 
 
-def read_opinions(
+def read_annotations(
     files: Sequence[str], *, reading: Reading, notes: Path | None, sources: Sequence[str], withheld: Withheld
-) -> Opinions:
-    """Return opinions: of each file, or of each source of a single spans file.
+) -> Annotations:
+    """Return annotations: of each file, or of each source of a single spans file.
 
     Args:
         files: ``FILE[=NAME]``, annotated notes or spans files.
@@ -92,7 +92,7 @@ def read_opinions(
         withheld: Where faults go. A note that one file withholds is left out of all.
 
     Raises:
-        ConfigError: There are fewer than two opinions, or two of one name.
+        ConfigError: There are fewer than two annotations, or two of one name.
         InputError: A source is absent, or the files are not of the same notes.
         DigestError: A file is of another version of a text.
         OffsetError: A span ends after its note.
@@ -112,7 +112,7 @@ def read_opinions(
             texts = {**gold.notes, **texts}
     if len(spans) < 2:
         raise ConfigError("agreement is between two or more; give several files, or a spans file of several detectors")
-    return Opinions(_same_notes(spans, texts, withheld, notes), texts)
+    return Annotations(_same_notes(spans, texts, withheld, notes), texts)
 
 
 def _by_source(path: Path, found: Mapping[str, SpanSet], sources: Sequence[str]) -> dict[str, dict[str, SpanSet]]:

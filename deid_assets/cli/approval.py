@@ -29,10 +29,10 @@ def approve(
     # Imported late: the store loads pyarrow, which other commands do without.
     from deid_assets.store.approvals import PAGE, REPORT, digest_of_page  # noqa: PLC0415
     from deid_assets.store.approvals import approve as sign_approval  # noqa: PLC0415
-    from deid_assets.store.files import CorpusFiles  # noqa: PLC0415
+    from deid_assets.store.files import StoreFiles  # noqa: PLC0415
 
     settings = Settings.load()
-    files = CorpusFiles(settings.store, key=settings.receipt_key())
+    files = StoreFiles(settings.store, key=settings.receipt_key())
     digest = digest_of_page(page)
     batch = next((one for one in files.batches(REPORT) if files.receipt(REPORT, one).counts.get(PAGE) == digest), None)
     if batch is None:

@@ -10,7 +10,7 @@ import typer
 from deid_assets.cli.streams import READ_SETTINGS
 from deid_assets.core.resolve import POLICIES
 
-DETECTOR_HELP = "Detector to run; several times for several opinions, the most trusted first."
+DETECTOR_HELP = "Detector to run; several times for several predictions, the most trusted first."
 _POLICIES = f"Overlap policy: {', '.join(POLICIES)}."
 
 NotesArg = Annotated[
@@ -25,7 +25,7 @@ DetectorSettingOption = Annotated[
     typer.Option(metavar="NAME.KEY=VALUE", help="Keyword of a detector, the value as in TOML; several times."),
 ]
 ResolveOption = Annotated[
-    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} All opinions when not given.")
+    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} All predictions when not given.")
 ]
 ResolveOrUniteOption = Annotated[
     str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} Union when not given.")

@@ -17,7 +17,7 @@ from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
 from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
 from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total, withdraw
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 
 _SHOWN_FAULTS = 50
 
@@ -45,7 +45,7 @@ def show(batch: str, *, as_json: bool) -> int:
     faults: list[tuple[str, str]] = []
     if arrival:
         try:
-            entries = list(read_batch(settings, files, batch, ignored=lambda *told: ignored.append(told)))
+            entries = list(read_batch(settings, files, batch, ignored=lambda *found: ignored.append(found)))
             faults = [(entry.place, entry.what.message) for entry in entries if isinstance(entry.what, Fault)]
         except ProvenanceError as error:
             faults = [("batch", str(error))]
@@ -53,7 +53,7 @@ def show(batch: str, *, as_json: bool) -> int:
         shown = {"files": names, "faults": [*map(list, faults)], "ignored": [*map(list, ignored)]}
         print_json({**_row(settings, files, found), **shown})
         return 0
-    for line in _told(found, arrival, names, faults, ignored):
+    for line in _overrides(found, arrival, names, faults, ignored):
         typer.echo(line)
     return 0
 
@@ -88,17 +88,17 @@ def retry(
     """Have a batch read anew."""
     settings, files = _installation()
     found = _known(settings, files, batch)
-    told: dict[str, object] = {
+    overrides: dict[str, object] = {
         name: value
         for name, value in (("format", format_name), ("labels", labels), ("lang", lang), ("sender", sender))
         if value is not None
     }
     arrival = find_arrival(files, batch)
     if read:
-        before = dict(arrival.told.get("read", {})) if arrival else {}  # type: ignore[call-overload]
-        told["read"] = before | dict(_pair(option) for option in read)
-    how_to_read(settings, told)  # raises where an option is wrong
-    try_again(files, batch, told, landing=landing_folder(settings, batch))
+        before = dict(arrival.overrides.get("read", {})) if arrival else {}  # type: ignore[call-overload]
+        overrides["read"] = before | dict(_pair(option) for option in read)
+    how_to_read(settings, overrides)  # raises where an option is wrong
+    try_again(files, batch, overrides, landing=landing_folder(settings, batch))
     say(f"{batch} ({found.state}) is read anew by the next `make run` or landing sensor")
     return 0
 
@@ -110,11 +110,11 @@ def _pair(option: str) -> tuple[str, str]:
     return name, value
 
 
-def _installation() -> tuple[Settings, CorpusFiles]:
+def _installation() -> tuple[Settings, StoreFiles]:
     settings = Settings.load()
     if not settings.store.is_dir():
         raise InputError(f"{settings.home}: no batch ever arrived here; name the installation's folder in DEID_HOME")
-    return settings, CorpusFiles(settings.store, key=settings.receipt_key())
+    return settings, StoreFiles(settings.store, key=settings.receipt_key())
 
 
 def _withdraw_release(settings: Settings, batch: str) -> None:
@@ -125,7 +125,7 @@ def _withdraw_release(settings: Settings, batch: str) -> None:
     ReleaseFolders(settings.released, record=settings.release_record, signer=signer).withdraw(batch)
 
 
-def _known(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
+def _known(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     if batch not in batch_ids(settings):
         raise InputError("no such batch; `deid batches list` names them")
     return look(settings, files, batch)
@@ -150,7 +150,7 @@ def _forget(settings: Settings, batch: str) -> None:
         database.close()
 
 
-def _row(settings: Settings, files: CorpusFiles, batch: Batch) -> dict[str, Any]:
+def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
     arrival = find_arrival(files, batch.batch)
     key = settings.key()
     names = [file.name for file in arrival.files] if arrival else []
@@ -187,7 +187,7 @@ def _cells(batch: Batch) -> list[str]:
     ]
 
 
-def _told(
+def _overrides(
     found: Batch,
     arrival: Arrival | None,
     names: list[str],

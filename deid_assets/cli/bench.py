@@ -22,7 +22,7 @@ from deid_assets.cli.arguments import (
     ProfileOption,
     ReadOption,
 )
-from deid_assets.cli.line_up import parsed_option
+from deid_assets.cli.ensemble import parsed_option
 from deid_assets.cli.outputs import check_out
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_table
@@ -102,7 +102,7 @@ def _show(found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: boo
     from deid_assets.reports.bench import bench_html  # noqa: PLC0415
     from deid_assets.reports.bench_tables import (  # noqa: PLC0415
         agreement_table,
-        best_line_up,
+        best_subset_text,
         explained,
         missing_table,
         side_by_side,
@@ -126,7 +126,7 @@ def _show(found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: boo
         if rows:
             print_line("")
             print_table(headings, rows, numbers_from=1)
-    if best := best_line_up(found.coverage):
+    if best := best_subset_text(found.coverage):
         print_line(best)
 
 

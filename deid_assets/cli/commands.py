@@ -24,9 +24,9 @@ from deid_assets.cli.arguments import (
     ResolveOrUniteOption,
     ToOption,
 )
-from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.recording import Recorder, VaultAsked, recording
+from deid_assets.cli.recording import Recorder, VaultOptions, recording
 from deid_assets.cli.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.streams import PATIENTS_CHARS, NoteSource, Withheld, chunks_of, progress, read_options
 from deid_assets.cli.tables import print_json
@@ -134,11 +134,11 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
         if others := finder.left_over():
             say(f"{others:,} notes of the spans file are not among the notes")
 
-    kept_in = None if vault is None else VaultAsked(vault, vault_key_file, vault_by_note)
+    kept_in = None if vault is None else VaultOptions(vault, vault_key_file, vault_by_note)
     with recording(redaction, edits=edits, named=named, vault=kept_in) as recorder:
         write_notes(out, redacted(recorder), format=written_as.name, options=write_options())
-    if told := done.told():
-        say(told)
+    if line := done.fallback_line():
+        say(line)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
     return finish({"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json)
 

@@ -22,7 +22,7 @@ from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus, pa
 
 _COLUMNS = ("note", "kind", "before_start", "before_end", "before_label", "after_start", "after_end", "after_label")
 _MEASURES = (
-    ("hidden", Scheme.HIDDEN, "recall"),
+    ("covered", Scheme.COVERED, "recall"),
     ("strict_precision", Scheme.STRICT, "precision"),
     ("strict_recall", Scheme.STRICT, "recall"),
     ("strict_f1", Scheme.STRICT, "f1"),

@@ -26,7 +26,7 @@ from deid_assets.cli.arguments import (
     ReadOption,
     ResolveOrUniteOption,
 )
-from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.recording import versions_of
 from deid_assets.cli.redaction import Redaction
@@ -141,7 +141,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
-    """Return the pipeline of the command; ``advance`` is told of the notes that were read."""
+    """Return the pipeline of the command; ``advance`` is called with the number of notes read."""
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads Faker
 
     sources = tuple(detector.name for detector in detection.detectors)

@@ -107,9 +107,9 @@ def _settings() -> Finding:
     except DeidError as error:
         return Finding("settings", "broken", str(error))
     recipes = {Path(recipe).stem for recipe in settings.recipes}
-    if absent := sorted(set(settings.line_up) - plugins.available().keys() - recipes):
-        return Finding("settings", "broken", f"line-up names {', '.join(absent)}, which is not installed")
-    return Finding("settings", "ok", f"line-up {', '.join(settings.line_up)}; releases {settings.release_policy}")
+    if absent := sorted(set(settings.ensemble) - plugins.available().keys() - recipes):
+        return Finding("settings", "broken", f"ensemble names {', '.join(absent)}, which is not installed")
+    return Finding("settings", "ok", f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}")
 
 
 def _key() -> Finding:

@@ -15,7 +15,7 @@ from deid_assets.cli.outputs import check_out
 from deid_assets.cli.streams import NoteSource, read_options
 from deid_assets.core.errors import ConfigError
 
-OpinionsArg = Arg[
+AnnotationsArg = Arg[
     list[str],
     typer.Argument(metavar="FILE[=NAME]", help="Annotated notes, or spans files; each an annotator or a system."),
 ]
@@ -111,7 +111,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
 @app.command("agreement")
 @guarded
 def agree(
-    opinions: OpinionsArg,
+    annotations: AnnotationsArg,
     *,
     source: SourcesOption = None,
     notes: Arg[
@@ -127,19 +127,19 @@ def agree(
 
     How far they agree, and an estimate of what all missed.
     """
-    from deid_assets.cli.agreement import compare_opinions  # noqa: PLC0415 - loads what reports are written with
+    from deid_assets.cli.agreement import compare_annotations  # noqa: PLC0415 - loads what reports are written with
     from deid_assets.cli.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    return compare_opinions(
-        opinions, reading=reading, notes=notes, sources=source or [], profile_name=profile, as_json=as_json
+    return compare_annotations(
+        annotations, reading=reading, notes=notes, sources=source or [], profile_name=profile, as_json=as_json
     )
 
 
 @app.command()
 @guarded
 def adjudicate(
-    opinions: OpinionsArg,
+    annotations: AnnotationsArg,
     *,
     out: Arg[Path, typer.Option(metavar="PATH", help="Gold to write; the suffix chooses the format.")],
     ties: Arg[
@@ -159,7 +159,7 @@ def adjudicate(
     from deid_assets.cli.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    return adjudicate_files(opinions, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
+    return adjudicate_files(annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
 
 
 @app.command("audit-gold")

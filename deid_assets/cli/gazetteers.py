@@ -20,7 +20,7 @@ from deid_assets.cli.arguments import (
     NotesArg,
     ReadOption,
 )
-from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json

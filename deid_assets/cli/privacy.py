@@ -20,7 +20,7 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Fault
 from deid_assets.formats.atomic import atomic_file
@@ -40,7 +40,7 @@ def _privacy() -> None:
 @privacy_app.command("hips")
 @guarded
 def hips(  # noqa: PLR0913 - one parameter per option of the command line
-    notes: Arg[Path, typer.Argument(metavar="NOTES", help="Annotated notes: what there is to hide.")],
+    notes: Arg[Path, typer.Argument(metavar="NOTES", help="Annotated notes: what there is to cover.")],
     *,
     policy: Arg[list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times to compare.")],
     spans: Arg[
@@ -52,7 +52,7 @@ def hips(  # noqa: PLR0913 - one parameter per option of the command line
     drop: Arg[
         list[str] | None, typer.Option(metavar="CATEGORY=SHARE", help="Drop this share of a category at every recall.")
     ] = None,
-    seed: Arg[int, typer.Option(metavar="N", help="Of lots, halves and intervals.")] = 1,
+    seed: Arg[int, typer.Option(metavar="N", help="Of draws, halves and intervals.")] = 1,
     out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where hips.json and hips.png go, if anywhere.")] = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
@@ -61,7 +61,7 @@ def hips(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Hiding in plain sight: can an attacker tell what was missed from what was put in its place?
 
-    Spans are dropped by lot at each recall. An attacker with the same tool and notes of their own learns to tell
+    Spans are dropped at random at each recall. An attacker with the same tool and notes of their own learns to tell
     leftovers from replacements, and ranks the identifiers of the release.
     """
     from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads what surrogates are made with
@@ -117,7 +117,7 @@ def _detected(note: Note, spans: SpansFile) -> DisjointSpans:
 
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
-    return resolve(note, [spans], line_up=LineUp.of_equals(spans))
+    return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
 
 
 def _write(out: Path, document: dict[str, Any]) -> None:

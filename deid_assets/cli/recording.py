@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import deid_assets
 from deid_assets import plugins
 from deid_assets.cli.app import say
-from deid_assets.cli.line_up import Named
+from deid_assets.cli.ensemble import Named
 from deid_assets.cli.redaction import Redaction, key_of_edits
 from deid_assets.cli.vault import open_vault
 from deid_assets.core.detector import Failed
@@ -49,7 +49,7 @@ class EditsKept:
 
 
 @dataclass(frozen=True, slots=True)
-class VaultAsked:
+class VaultOptions:
     """A vault as the command line names it.
 
     Args:
@@ -114,7 +114,7 @@ class Recorder:
 
 @contextmanager
 def recording(
-    redaction: Redaction, *, edits: Path | None, named: Named, vault: VaultAsked | None
+    redaction: Redaction, *, edits: Path | None, named: Named, vault: VaultOptions | None
 ) -> Iterator[Recorder]:
     """Give what keeps more than the redacted notes, and close it.
 
@@ -149,8 +149,8 @@ def versions_of(named: Named) -> dict[str, str]:
         name = spec.partition("=")[0]
         chosen = sorted(option for option in named.options if option.startswith(f"{name}."))
         version = installed[name].code_version if name in installed else ""
-        told = [spec, *chosen] if "=" in spec or chosen else []
+        given = [spec, *chosen] if "=" in spec or chosen else []
         versions[name] = (
-            f"{version}, options {hashlib.sha256(repr(told).encode()).hexdigest()[:8]}" if told else version
+            f"{version}, options {hashlib.sha256(repr(given).encode()).hexdigest()[:8]}" if given else version
         )
     return versions

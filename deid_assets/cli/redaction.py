@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, Self
 
-from deid_assets.cli.line_up import Detection, Named
+from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
@@ -17,7 +17,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
 from deid_assets.pipeline.resolving import LEAVABLE
@@ -49,7 +49,7 @@ class Done:
         self.edits += len(redacted.edits)
         self.fallbacks.update({label.value: count for label, count in redacted.fallbacks.items()})
 
-    def told(self) -> str | None:
+    def fallback_line(self) -> str | None:
         """Return a line on the fallbacks, where there are any."""
         if not self.fallbacks:
             return None
@@ -111,7 +111,7 @@ class Redaction:
         Args:
             notes: A batch, all notes of each patient together.
             found: Their spans.
-            withheld: Told of each note that is withheld.
+            withheld: Called after each note that is withheld.
             done: Counted up.
             keep: Called with each redacted note before it is given; withholds it where it returns why.
         """
@@ -155,11 +155,11 @@ class Finder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSpans:
-    """Spans from a file; opinions that overlap are united, with the label of the source first by name.
+    """Spans from a file; predictions that overlap are united, with the label of the source first by name.
 
     Args:
         file: Where they are.
-        yielding: Categories that never name a range which has another one too; see ``LineUp``.
+        yielding: Categories that never name a range which has another one too; see ``Ensemble``.
     """
 
     file: SpansFile
@@ -227,7 +227,7 @@ def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpa
     if isinstance(spans, DisjointSpans):
         return spans
     try:
-        return resolve(note, [spans], line_up=LineUp.of_equals(spans, yielding=yielding))
+        return resolve(note, [spans], ensemble=Ensemble.of_equals(spans, yielding=yielding))
     except DeidError as error:  # the spans are of another text
         return Failed(note.note_id, "redact", type(error).__name__)
 

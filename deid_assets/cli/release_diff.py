@@ -17,7 +17,7 @@ from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.edits.causes import Change
 from deid_assets.edits.diff import compare
@@ -62,7 +62,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     note: Arg[str, typer.Option(metavar="ID", help="The note.")],
     at: Arg[int, typer.Option(metavar="OFFSET", min=0, help="A code point of its text, from 0.")],
-    spans: Arg[Path, typer.Option(metavar="FILE", help="Spans with every opinion, as deid detect writes them.")],
+    spans: Arg[Path, typer.Option(metavar="FILE", help="Spans with every prediction, as deid detect writes them.")],
     resolve_by: Arg[str, typer.Option("--resolve", metavar="POLICY", help="Overlap policy that was used.")] = "union",
     policy: Arg[
         str | None, typer.Option(metavar="NAME|FILE", help="Redaction policy: says what it does there.")
@@ -79,10 +79,10 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     found = _note(NoteSource(notes, format_name, None, read_options(read or [], annotations=False)), note)
     if at >= len(found.text):
         raise InputError(f"--at {at} is outside note {note!r}, which has {len(found.text)} characters")
-    opinions = SpansFile(spans).take(note)
-    if opinions is None:
+    predictions = SpansFile(spans).take(note)
+    if predictions is None:
         raise InputError(f"{spans}: does not know note {note!r}; nothing was looked for there")
-    answer = _answer(found, opinions.checked(found), at, resolve_by, None if policy is None else _load(policy))
+    answer = _answer(found, predictions.checked(found), at, resolve_by, None if policy is None else _load(policy))
     if as_json:
         print_json(answer)
     else:
@@ -103,19 +103,19 @@ def _load(policy: str) -> Policy:
     return load_policy(policy)
 
 
-def _answer(note: Note, opinions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
+def _answer(note: Note, predictions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
     yielding = policy.may_leave if policy else frozenset()
-    line_up = LineUp.of_equals(opinions, yielding=yielding)
-    resolved = resolve(note, [opinions], policy=resolve_by, line_up=line_up)
+    ensemble = Ensemble.of_equals(predictions, yielding=yielding)
+    resolved = resolve(note, [predictions], policy=resolve_by, ensemble=ensemble)
     final = next((span for span in resolved if span.start <= at < span.end), None)
     replacer = policy.action(final.label) if policy and final else None
     return {
         "note": note.note_id,
         "at": at,
-        "opinions": [_shown(span) for span in opinions if span.start <= at < span.end],
+        "predictions": [_shown(span) for span in predictions if span.start <= at < span.end],
         "resolve": resolve_by,
         "span": _shown(final) if final else None,
-        "joined": [_shown(span) for span in opinions if final and span.overlaps(final)],
+        "joined": [_shown(span) for span in predictions if final and span.overlaps(final)],
         "policy": policy.name if policy else None,
         "action": ("kept" if replacer is None else type(replacer).__name__) if policy and final else None,
     }
@@ -129,11 +129,11 @@ def _shown(span: Span) -> dict[str, Any]:
 
 
 def _tell(answer: dict[str, Any]) -> None:
-    rows = [_row(span) for span in answer["joined"] or answer["opinions"]]
+    rows = [_row(span) for span in answer["joined"] or answer["predictions"]]
     if rows:
         print_table(("Detector", "Category", "Rule or own label", "From", "To", "Score"), rows, numbers_from=3)
     span, where = answer["span"], f"note {answer['note']!r} at {answer['at']}"
-    if not answer["opinions"]:
+    if not answer["predictions"]:
         typer.echo(f"{where}: no detector marked it")
     if span is None:
         typer.echo(f"{where}: not redacted by overlap policy {answer['resolve']!r}")

@@ -32,7 +32,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans
 from deid_assets.edits.files import EditsFile, write_edit_map, writing_edits
 from deid_assets.edits.maps import MadeBy, edit_map
@@ -199,8 +199,8 @@ def _annotated(
         elif found.spans is None:
             yield found.note, Failed(found.note.note_id, "twin", "NoAnnotations")
         else:
-            line_up = LineUp.of_equals(found.spans, yielding=_NOT_NAMES)
-            yield found.note, resolve(found.note, [found.spans], line_up=line_up)
+            ensemble = Ensemble.of_equals(found.spans, yielding=_NOT_NAMES)
+            yield found.note, resolve(found.note, [found.spans], ensemble=ensemble)
 
 
 def _check_outs(out: Path, edits_out: Path | None, *, inputs: list[Path], is_folder: bool) -> None:

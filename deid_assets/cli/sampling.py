@@ -21,8 +21,8 @@ from deid_assets.evaluation.intervals import wilson
 from deid_assets.formats import Annotated, write_notes
 
 SIZES = (25, 50, 100, 200, 400, 800)
-CLEAN, HIDDEN, PER_NOTE = 0.9, 0.98, 10
-"""What the table of intervals supposes: notes with nothing left, identifiers hidden, and identifiers in a note."""
+CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
+"""What the table of intervals supposes: notes with nothing left, identifiers covered, and identifiers in a note."""
 
 
 @app.command()
@@ -91,24 +91,24 @@ def _rows(size: int) -> list[dict[str, float]]:
     rows = []
     for notes in sorted({*SIZES, size}):
         spans = notes * PER_NOTE
-        clean, hidden = wilson(round(CLEAN * notes), notes), wilson(round(HIDDEN * spans), spans)
+        clean, covered = wilson(round(CLEAN * notes), notes), wilson(round(COVERED * spans), spans)
         rows.append(
             {"notes": notes, "clean_low": clean[0], "clean_high": clean[1], "identifiers": spans,
-             "hidden_low": hidden[0], "hidden_high": hidden[1]}
+             "covered_low": covered[0], "covered_high": covered[1]}
         )  # fmt: skip
     return rows
 
 
 def _show(size: int) -> None:
     say(
-        f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {HIDDEN:.0%} of {PER_NOTE} identifiers a note are hidden:"
+        f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {COVERED:.0%} of {PER_NOTE} identifiers a note are covered:"
     )
     print_table(
-        ("annotated notes", "notes with nothing left", "identifiers", "identifiers hidden"),
+        ("annotated notes", "notes with nothing left", "identifiers", "identifiers covered"),
         [
             [f"{row['notes']:,}" + (" (drawn)" if row["notes"] == size else ""),
              f"{row['clean_low']:.3f} to {row['clean_high']:.3f}", f"{row['identifiers']:,}",
-             f"{row['hidden_low']:.3f} to {row['hidden_high']:.3f}"]
+             f"{row['covered_low']:.3f} to {row['covered_high']:.3f}"]
             for row in _rows(size)
         ],
     )  # fmt: skip

@@ -24,7 +24,7 @@ from deid_assets.reports.comparison import (
 )
 
 _TRACKS = ("ner", "spans", "merged")
-HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "hidden", "chars covered")
+HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "covered", "chars covered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def to_json(scores: Scores) -> dict[str, Any]:
 
 
 def show(scores: Scores, *, style: str) -> None:
-    """Print scores; several detectors side by side, the one that hides most first."""
+    """Print scores; several detectors side by side, the one that covers most first."""
     if style == "json":
         print_json(to_json(scores))
     elif style == "markdown":
@@ -106,22 +106,22 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
 
 
 def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
-    headings = ["label", "gold", *(f"{name}: {what}" for name, _ in side_by_side for what in ("hidden", "F1"))]
+    headings = ["label", "gold", *(f"{name}: {what}" for name, _ in side_by_side for what in ("covered", "F1"))]
     rows = []
     for label in sorted({label for _, found in side_by_side for label in found.labels}):
-        hidden = [found.counts(label, Scheme.HIDDEN) for _, found in side_by_side]
+        covered = [found.counts(label, Scheme.COVERED) for _, found in side_by_side]
         strict = [found.counts(label, Scheme.STRICT) for _, found in side_by_side]
-        scores = [score for pair in zip(hidden, strict, strict=True) for score in (pair[0].recall, pair[1].f1)]
+        scores = [score for pair in zip(covered, strict, strict=True) for score in (pair[0].recall, pair[1].f1)]
         rows.append([label, amount(strict[0].gold), *map(ratio, scores)])
     print_table(headings, rows, numbers_from=1)
 
 
 def _row(name: str, found: Evaluation, label: str | None) -> list[str]:
-    strict, relaxed, hidden, characters = (
+    strict, relaxed, covered, characters = (
         found.micro(scheme) if label is None else found.counts(label, scheme)
-        for scheme in (Scheme.STRICT, Scheme.RELAXED, Scheme.HIDDEN, Scheme.CHARACTERS)
+        for scheme in (Scheme.STRICT, Scheme.RELAXED, Scheme.COVERED, Scheme.CHARACTERS)
     )
-    ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, hidden.recall, characters.recall)
+    ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, covered.recall, characters.recall)
     return [name, amount(strict.gold), *map(ratio, ratios)]
 
 
@@ -140,7 +140,7 @@ def _notes(found: Evaluation) -> str:
 
 def _intervals(comparison: Comparison) -> str:
     (name,) = comparison.intervals
-    shown = (("strict F1", Scheme.STRICT, Ratio.F1), ("hidden", Scheme.HIDDEN, Ratio.RECALL))
+    shown = (("strict F1", Scheme.STRICT, Ratio.F1), ("covered", Scheme.COVERED, Ratio.RECALL))
     figures = (f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown)
     return f"{'; '.join(figures)}; {drawn_from(comparison)}"
 

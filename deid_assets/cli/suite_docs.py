@@ -15,7 +15,7 @@ from deid_assets.quality.data_docs import page
 from deid_assets.quality.expectations import Answer, ask
 from deid_assets.quality.own import main_table, text_free
 from deid_assets.quality.suites import Suite, builtin, suite_of, suites_in
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 from deid_assets.store.frames import notes_from_table, spans_from_tables
 
 _SPANS = ("gold_annotations", "spans", "merged_spans")
@@ -35,7 +35,7 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
     Raises:
         InputError: Nothing is stored that a suite is about.
     """
-    files = CorpusFiles(settings.store, key=settings.receipt_key())
+    files = StoreFiles(settings.store, key=settings.receipt_key())
     own = suites_in(settings.suites_folder)
     rows = []
     for asset, batch in files.partitions():
@@ -52,7 +52,7 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
     return len(rows), sum(unmet > 0 for *_, unmet in rows)
 
 
-def _answers(files: CorpusFiles, asset: str, batch: str, own: Mapping[str, Suite]) -> Iterator[Answer]:
+def _answers(files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]) -> Iterator[Answer]:
     if asset == "raw_notes":
         notes = notes_from_table(files.read(asset, batch, "notes"))
         yield from ask(builtin("raw_notes"), frames.notes_frame(notes))

@@ -24,7 +24,7 @@ from deid_assets.formats import write_notes
 if TYPE_CHECKING:
     from deid_assets.core.note import Note
     from deid_assets.vault.keys import Keyring
-    from deid_assets.vault.log import Asked
+    from deid_assets.vault.log import AccessRequest
     from deid_assets.vault.store import Vault
 
 vault_app = typer.Typer(no_args_is_help=True, help="A sealed store of what redaction took out.")
@@ -65,9 +65,9 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
     From a vault, or from encrypted values. The log has its entry before anything is given. A note that the vault
     does not hold, or whose text was changed since, is withheld.
     """
-    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
 
-    asked = Asked(by, reason)
+    request = AccessRequest(by, reason)
     source = NoteSource(redacted, format_name, None, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
     check_out(out, inputs=[redacted, *filter(None, [log])], is_folder=written_as.is_folder)
@@ -75,7 +75,7 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
         raise ConfigError("give --vault with the URL of a vault, or --tokens with --log and a file")
     os.umask(0o077)  # what is written now holds PHI
     withheld, counted = Withheld(), {"notes": 0}
-    with _opener(vault, vault_key_file, log, asked) as opened:
+    with _opener(vault, vault_key_file, log, request) as opened:
         write_notes(out, _originals(source, opened, withheld, counted), format=written_as.name, options=write_options())
     return finish(counted, withheld, out, as_json=as_json)
 
@@ -94,11 +94,11 @@ def rotate(
 
     DEID_VAULT_KEY holds the new key, a comma, and the old one. Afterwards the old one is not needed any more.
     """
-    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
     from deid_assets.vault.upkeep import rotate as rotate_all  # noqa: PLC0415
 
     with open_vault(vault, vault_key_file) as (opened, keyring):
-        values = rotate_all(opened, keyring, Asked(by, reason))
+        values = rotate_all(opened, keyring, AccessRequest(by, reason))
     if as_json:
         print_json({"sealed_anew": values, "key": keyring.current})
     else:
@@ -124,13 +124,13 @@ def erase(
 
     What was redacted stays as it is, and can never be undone. Backups of the vault are not reached.
     """
-    from deid_assets.vault.log import Asked  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
     from deid_assets.vault.upkeep import erase as erase_all  # noqa: PLC0415
 
     if (patient is None) is (note is None):
         raise ConfigError("give either --patient with an id, or --note with that of a note without patient")
     with open_vault(vault, vault_key_file) as (opened, _):
-        notes, edits = erase_all(opened, Asked(by, reason), patient_id=patient, note_id=note)
+        notes, edits = erase_all(opened, AccessRequest(by, reason), patient_id=patient, note_id=note)
     if as_json:
         print_json({"notes": notes, "edits": edits})
     else:
@@ -186,8 +186,8 @@ def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True)
 class _Opener:
     """Gives the originals of a chunk, from a vault or from the tokens in it; the log has its row first."""
 
-    def __init__(self, asked: Asked, vault: Vault | None, key: Key | None, log: Path | None) -> None:
-        self._asked, self._vault, self._key, self._log = asked, vault, key, log
+    def __init__(self, request: AccessRequest, vault: Vault | None, key: Key | None, log: Path | None) -> None:
+        self._asked, self._vault, self._key, self._log = request, vault, key, log
 
     def __call__(self, chunk: list[Note]) -> list[Note | Failed]:
         if self._vault is not None:
@@ -207,15 +207,15 @@ class _Opener:
 
 
 @contextmanager
-def _opener(url: str | None, key_file: Path | None, log: Path | None, asked: Asked) -> Iterator[_Opener]:
+def _opener(url: str | None, key_file: Path | None, log: Path | None, request: AccessRequest) -> Iterator[_Opener]:
     from deid_assets.config.secret import secret_of_environment  # noqa: PLC0415 - not needed with a vault
 
     if url is not None:
         with open_vault(url, key_file) as (vault, _):
-            yield _Opener(asked, vault, None, None)
+            yield _Opener(request, vault, None, None)
         return
     secret = secret_of_environment()
-    yield _Opener(asked, None, None if secret is None else Key(secret), log)
+    yield _Opener(request, None, None if secret is None else Key(secret), log)
 
 
 def _originals(

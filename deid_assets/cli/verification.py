@@ -82,8 +82,8 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
         say(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
     else:
         say(
-            f"measured on {measurement['annotated_notes']:,} annotated notes: {measurement['hidden']:,} of "
-            f"{measurement['gold_spans']:,} identifiers hidden, at least {measurement['lower']:.4f} with 95 % confidence"
+            f"measured on {measurement['annotated_notes']:,} annotated notes: {measurement['covered']:,} of "
+            f"{measurement['gold_spans']:,} identifiers covered, at least {measurement['lower']:.4f} with 95 % confidence"
         )
     if approval := manifest.get("approval"):
         say(f"approved by {approval['by']} at {approval['at']}, who had read the page {approval['page'][:12]}")

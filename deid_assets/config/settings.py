@@ -32,20 +32,20 @@ class Gates(_Frozen):
         tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
-        residual_sample: Redacted notes of a batch, drawn by key, on which the line-up runs again; 0 takes all.
+        residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again; 0 takes all.
         residual: Largest share of notes with a hit that the draw may leave likely (one-sided 95 % bound); above it the
-            line-up runs on the rest of the batch too.
+            ensemble runs on the rest of the batch too.
         recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
             every label together.
         min_gold_characters: A label with less gold than this in a batch is reported, not gated.
-        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans hidden, per label of the
+        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans covered, per label of the
             profile; ``ALL`` is every label together.
         notes_covered_lower_bound: Smallest lower end of the 95 % interval of the share of notes with nothing left.
         min_gold_spans: A label or group with fewer gold spans in a batch is not gated by a lower bound.
         min_gold_notes: A batch with fewer notes with gold is not gated by ``notes_covered_lower_bound``.
         worst_group_by: ``lang``, or a field of the notes' ``meta``, whose groups are gated apart; none when empty.
         worst_group_lower_bound: As ``recall_lower_bound``, for the worst of these groups.
-        regression_tolerance: Fall of the share hidden since a batch's last release that is accepted. The batch is
+        regression_tolerance: Fall of the share covered since a batch's last release that is accepted. The batch is
             stopped where the whole 95 % interval of the difference lies below it.
     """
 
@@ -115,7 +115,7 @@ class ReleaseSettings(_Frozen):
         require: ``gold`` keeps a batch back that was not measured, that is, with fewer than ``gates.min_gold_spans``
             gold spans; ``none`` lets it leave as *not measured*.
         annotated_notes: With ``gold``, the annotated notes that a batch must have besides.
-        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold spans hidden.
+        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold spans covered.
         approval: Whether somebody must approve the page on a batch before it leaves; see ``deid approve``.
         shuffle: Release the notes of a batch in an order that follows from the key, not in that of the source.
     """
@@ -131,7 +131,7 @@ class Settings(_Frozen):
     """How this installation de-identifies.
 
     Args:
-        line_up: Detectors whose spans are merged, the first with the highest priority. Any other installed
+        ensemble: Detectors whose spans are merged, the first with the highest priority. Any other installed
             detector runs in shadow: it is scored and changes no output.
         shadow_sample: Notes of a batch, drawn at random by key, that a detector in shadow runs on; 0 for all.
         resolve: Overlap policy.
@@ -157,7 +157,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    line_up: tuple[Name, ...] = ("rules",)
+    ensemble: tuple[Name, ...] = ("rules",)
     shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")

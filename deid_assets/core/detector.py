@@ -116,7 +116,7 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
     Raises:
         DigestError: The spans belong to another note or another version of its text.
         OffsetError: A span ends after the note does.
-        DetectorError: A label is not declared, or a source is not the detector's name: what a line-up does not know
+        DetectorError: A label is not declared, or a source is not the detector's name: what an ensemble does not know
             is not redacted. A native label is neither declared nor known, and may be text of the note.
     """
     spans.checked(note)

@@ -1,4 +1,4 @@
-"""Overlap policies: from every detector's opinion on a note to spans that do not overlap."""
+"""Overlap policies: from every detector's predictions on a note to spans that do not overlap."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from deid_assets.core.phi import SEVERITY, Phi
 from deid_assets.core.snap import snapped
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 
-MERGED = "merged"
+MERGED_SOURCE = "merged"
 
 
 @dataclass(frozen=True, slots=True)
-class LineUp:
+class Ensemble:
     """The detectors whose spans count, the first having the highest priority.
 
     Args:
@@ -39,16 +39,16 @@ class LineUp:
 
     @classmethod
     def of_equals(cls, spans: Iterable[Span], *, yielding: frozenset[Phi] = frozenset()) -> Self:
-        """Return the line-up of all sources of some spans, for where nobody said which of them has priority."""
+        """Return the ensemble of all sources of some spans, for where nobody said which of them has priority."""
         return cls(sorted({span.source for span in spans}) or ["none"], yielding=yielding, equals=True)
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources):
-            raise ConfigError("the line-up needs at least one detector, each named once")
+            raise ConfigError("the ensemble needs at least one detector, each named once")
         if unknown := set(self.weights) - set(self.sources):
-            raise ConfigError(f"weights for {', '.join(sorted(unknown))}, which the line-up does not name")
+            raise ConfigError(f"weights for {', '.join(sorted(unknown))}, which the ensemble does not name")
         if any(weight <= 0 for weight in self.weights.values()):
-            raise ConfigError("the weights of a line-up must be greater than 0")
+            raise ConfigError("the weights of an ensemble must be greater than 0")
 
     def rank(self, span: Span) -> tuple[int, int, float, int, int, str]:
         """Sort key: priority of the source; then the longer, the surer, the earlier span; then the severer category."""
@@ -65,67 +65,67 @@ class LineUp:
         return self.weights.get(source, 1.0)
 
 
-def resolve(note: Note, opinions: Iterable[SpanSet], *, policy: str = "union", line_up: LineUp) -> DisjointSpans:
-    """Return disjoint spans for a note from the opinions of its line-up.
+def resolve(note: Note, predictions: Iterable[SpanSet], *, policy: str = "union", ensemble: Ensemble) -> DisjointSpans:
+    """Return disjoint spans for a note from the predictions of its ensemble.
 
     The policies are ``union`` (every character that any detector marked; an overlapping cluster becomes one
     span with the label of its highest-priority member, which is one that does not yield where there is one),
     ``priority`` (whole spans, higher priority first, what overlaps them is dropped), ``majority`` (characters marked
-    by more than half of the line-up), ``intersection`` (characters marked by all) and ``score_weighted`` (characters
-    whose weighted mean score over the line-up is at least 0.5). Under every policy, spans then grow to the borders of
+    by more than half of the ensemble), ``intersection`` (characters marked by all) and ``score_weighted`` (characters
+    whose weighted mean score over the ensemble is at least 0.5). Under every policy, spans then grow to the borders of
     the words that they begin or end inside, as ``snapped`` has it.
 
     Raises:
         ConfigError: Unknown policy.
-        DigestError: An opinion was made for another text.
+        DigestError: A prediction was made for another text.
     """
     if policy not in POLICIES:
         raise ConfigError(f"unknown overlap policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    spans = [span for opinion in opinions for span in opinion.checked(note) if span.source in line_up.sources]
-    return DisjointSpans.of(note, snapped(note.text, POLICIES[policy](spans, line_up)))
+    spans = [span for prediction in predictions for span in prediction.checked(note) if span.source in ensemble.sources]
+    return DisjointSpans.of(note, snapped(note.text, POLICIES[policy](spans, ensemble)))
 
 
-def _union(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+def _union(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
     merged: list[Span] = []
     cluster: list[Span] = []
     end = -1
     for span in sorted(spans):
         if cluster and span.start >= end:
-            merged.append(_lead(cluster, line_up))
+            merged.append(_lead(cluster, ensemble))
             cluster = []
         cluster.append(span)
         end = max(end, span.end) if len(cluster) > 1 else span.end
-    return [*merged, _lead(cluster, line_up)] if cluster else merged
+    return [*merged, _lead(cluster, ensemble)] if cluster else merged
 
 
-def _lead(cluster: Sequence[Span], line_up: LineUp) -> Span:
+def _lead(cluster: Sequence[Span], ensemble: Ensemble) -> Span:
     leader = (
-        cluster[0] if len(cluster) == 1 else min(cluster, key=lambda span: (line_up.yields(span), line_up.rank(span)))
+        cluster[0] if len(cluster) == 1 else min(cluster, key=lambda span: (ensemble.yields(span), ensemble.rank(span)))
     )
     return replace(leader, start=cluster[0].start, end=max(span.end for span in cluster))
 
 
-def _priority(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+def _priority(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
     chosen: list[Span] = []  # disjoint and sorted, so only the two neighbours can overlap
-    for span in sorted(spans, key=line_up.rank):
+    for span in sorted(spans, key=ensemble.rank):
         at = bisect_left(chosen, span)
         if not any(span.overlaps(other) for other in chosen[max(0, at - 1) : at + 1]):
             chosen.insert(at, span)
     return chosen
 
 
-def _voted(accept: Callable[[Mapping[str, float], LineUp], bool]) -> Callable[[Sequence[Span], LineUp], list[Span]]:
+def _voted(accept: Callable[[Mapping[str, float], Ensemble], bool]) -> Callable[[Sequence[Span], Ensemble], list[Span]]:
     """Return a policy that decides on each stretch between two span boundaries by its detectors' best scores."""
 
-    def policy(spans: Sequence[Span], line_up: LineUp) -> list[Span]:
+    def policy(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
         stretches: list[Span] = []
         for start, end, over in _stretches(spans):
             scores: dict[str, float] = {}
             for span in over:
                 scores[span.source] = max(span.score, scores.get(span.source, 0.0))
-            if accept(scores, line_up):
+            if accept(scores, ensemble):
                 leader = min(
-                    over, key=lambda span: (line_up.yields(span), -_votes(over, span.label), line_up.rank(span))
+                    over, key=lambda span: (ensemble.yields(span), -_votes(over, span.label), ensemble.rank(span))
                 )
                 stretches.append(replace(leader, start=start, end=end))
         return _joined(stretches)
@@ -161,20 +161,20 @@ def _joined(stretches: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _by_majority(scores: Mapping[str, float], line_up: LineUp) -> bool:
-    return 2 * len(scores) > len(line_up.sources)
+def _by_majority(scores: Mapping[str, float], ensemble: Ensemble) -> bool:
+    return 2 * len(scores) > len(ensemble.sources)
 
 
-def _by_all(scores: Mapping[str, float], line_up: LineUp) -> bool:
-    return len(scores) == len(line_up.sources)
+def _by_all(scores: Mapping[str, float], ensemble: Ensemble) -> bool:
+    return len(scores) == len(ensemble.sources)
 
 
-def _by_score(scores: Mapping[str, float], line_up: LineUp) -> bool:
-    total = sum(line_up.weight(source) for source in line_up.sources)
-    return sum(line_up.weight(source) * score for source, score in scores.items()) / total >= 0.5
+def _by_score(scores: Mapping[str, float], ensemble: Ensemble) -> bool:
+    total = sum(ensemble.weight(source) for source in ensemble.sources)
+    return sum(ensemble.weight(source) * score for source, score in scores.items()) / total >= 0.5
 
 
-POLICIES: Mapping[str, Callable[[Sequence[Span], LineUp], list[Span]]] = {
+POLICIES: Mapping[str, Callable[[Sequence[Span], Ensemble], list[Span]]] = {
     "union": _union,
     "priority": _priority,
     "majority": _voted(_by_majority),

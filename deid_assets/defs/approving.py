@@ -12,7 +12,7 @@ from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.release import RELEASED
 from deid_assets.store.approvals import APPROVAL, REPORT, approve
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 
 class Approval(dg.Config):
@@ -40,12 +40,12 @@ class Approval(dg.Config):
     f"`{APPROVE_JOB}`, or by `deid approve` from a shell.",
 )
 def release_approval(
-    context: dg.AssetExecutionContext, config: Approval, corpus: dg.ResourceParam[Corpus]
+    context: dg.AssetExecutionContext, config: Approval, installation: dg.ResourceParam[Installation]
 ) -> dg.MaterializeResult[Any]:
     """Sign and store the approval, if the page is the present one."""
     batch = context.partition_key
     with guarded(context, APPROVAL, batch):
-        receipt = approve(corpus.files, batch, by=config.by, page=config.page)
+        receipt = approve(installation.files, batch, by=config.by, page=config.page)
     return dg.MaterializeResult(data_version=dg.DataVersion(receipt.digest), metadata=dict(receipt.counts))
 
 

@@ -15,8 +15,8 @@ from deid_assets.core import errors
 from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
+from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.defs.display import show_lines
-from deid_assets.defs.drafts import Check, Draft, Make, Plan
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.own import with_own_suite
 from deid_assets.defs.partitions import batches
@@ -24,8 +24,8 @@ from deid_assets.defs.records import record_run
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
 from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.quality import Verdict
-from deid_assets.store.files import ALL, Receipt, ReceiptDraft, inputs_of
-from deid_resources.corpus import Corpus
+from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
+from deid_resources.installation import Installation
 from deid_resources.processes import Stopped
 from deid_resources.vault import VaultDoor
 
@@ -35,15 +35,15 @@ LANDING = "landing"
 OWNERS = ["team:deid-assets"]
 
 
-def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
+def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinition:
     """Return an asset that stores what ``make`` gives, if every blocking check passes."""
-    make, plan = with_own_suite(make, plan)
-    partitions = batches if plan.partitioned else None
-    asset_key = dg.AssetKey(plan.key.split("/"))
+    make, declaration = with_own_suite(make, declaration)
+    partitions = batches if declaration.partitioned else None
+    asset_key = dg.AssetKey(declaration.key.split("/"))
 
     define = dg.asset(
         key=asset_key,
-        deps=[dg.AssetKey(dep.split("/")) for dep in plan.deps],
+        deps=[dg.AssetKey(dep.split("/")) for dep in declaration.deps],
         partitions_def=partitions,
         check_specs=[
             dg.AssetCheckSpec(
@@ -53,105 +53,115 @@ def audited_asset(make: Make, plan: Plan) -> dg.AssetsDefinition:
                 blocking=check.blocking,
                 partitions_def=partitions,
             )
-            for check in plan.checks
+            for check in declaration.checks
         ],
         # One run per batch: a run over a range of partitions leaves partitioned check rows planned for ever.
         backfill_policy=None,
-        automation_condition=eager_and_gated if plan.automatic else None,
-        code_version=plan.code_version,
-        group_name=plan.group,
+        automation_condition=eager_and_gated if declaration.automatic else None,
+        code_version=declaration.code_version,
+        group_name=declaration.group,
         owners=OWNERS,
-        description=plan.description,
-        kinds=set(plan.kinds),
+        description=declaration.description,
+        kinds=set(declaration.kinds),
         config_schema={},
-        tags=dict(plan.tags),
-        metadata={"dagster/column_schema": column_schema(plan.schema), **plan.metadata},
+        tags=dict(declaration.tags),
+        metadata={"dagster/column_schema": column_schema(declaration.schema), **declaration.metadata},
     )
-    if plan.uses_vault:
+    if declaration.uses_vault:
 
         @define
         def with_vault(
-            context: dg.AssetExecutionContext, corpus: dg.ResourceParam[Corpus], vault: dg.ResourceParam[VaultDoor]
+            context: dg.AssetExecutionContext,
+            installation: dg.ResourceParam[Installation],
+            vault: dg.ResourceParam[VaultDoor],
         ) -> Iterator[Any]:
-            yield from _events(lambda *of: make(*of, vault=vault.open()), plan, context, corpus)
+            yield from _events(lambda *of: make(*of, vault=vault.open()), declaration, context, installation)
 
         return with_vault
 
     @define
-    def asset(context: dg.AssetExecutionContext, corpus: dg.ResourceParam[Corpus]) -> Iterator[Any]:
-        yield from _events(make, plan, context, corpus)
+    def asset(context: dg.AssetExecutionContext, installation: dg.ResourceParam[Installation]) -> Iterator[Any]:
+        yield from _events(make, declaration, context, installation)
 
     return asset
 
 
-def _events(make: Make, plan: Plan, context: dg.AssetExecutionContext, corpus: Corpus) -> Iterator[Any]:
-    batch = context.partition_key if plan.partitioned else ALL
-    with guarded(context, plan.key, batch):
-        made = _audited(make, plan, batch, corpus, run_id=context.run.run_id)
+def _events(
+    make: Make, declaration: AssetDeclaration, context: dg.AssetExecutionContext, installation: Installation
+) -> Iterator[Any]:
+    batch = context.partition_key if declaration.partitioned else ALL
+    with guarded(context, declaration.key, batch):
+        made = _audited(make, declaration, batch, installation, run_id=context.run.run_id)
     yield from made.events
     if made.fault:
         raise dg.Failure(description=made.fault, allow_retries=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What Dagster is told of an asset, and why it was not stored, where it was not."""
+class _Outcome:
+    """What Dagster is given of an asset, and why it was not stored, where it was not."""
 
     events: Sequence[Any]
     fault: str = ""
 
 
-def _audited(make: Make, plan: Plan, batch: str, corpus: Corpus, *, run_id: str) -> _Made:
+def _audited(
+    make: Make, declaration: AssetDeclaration, batch: str, installation: Installation, *, run_id: str
+) -> _Outcome:
     started = datetime.now(UTC)
-    corpus.snapshot.check_promised()
-    before = _receipts(plan, batch, corpus)
-    with keeping_errors(corpus, plan.key, batch, draft=ReceiptDraft(plan.code_version, before)):
-        draft = make(batch, corpus)
-    _check_unchanged(before, draft.sources)
-    verdicts = _answers(plan.checks, draft)
-    results = [_result(check, verdicts[check.name]) for check in plan.checks]
-    failed = [verdicts[check.name] for check in plan.checks if check.blocking and verdicts[check.name].failed]
+    installation.snapshot.check_promised()
+    before = _receipts(declaration, batch, installation)
+    with keeping_errors(installation, declaration.key, batch, draft=UnsignedReceipt(declaration.code_version, before)):
+        output = make(batch, installation)
+    _check_unchanged(before, output.sources)
+    verdicts = _answers(declaration.checks, output)
+    results = [_result(check, verdicts[check.name]) for check in declaration.checks]
+    failed = [verdicts[check.name] for check in declaration.checks if check.blocking and verdicts[check.name].failed]
     if failed:
         reasons = why_stopped(failed)
-        tried = replace(_receipt(draft, plan, verdicts), inputs=before)
-        keep_stop(corpus, plan.key, batch, reasons, draft=tried)
+        tried = replace(_receipt(output, declaration, verdicts), inputs=before)
+        keep_stop(installation, declaration.key, batch, reasons, draft=tried)
         said = "\n".join(reasons)
-        return _Made(results, f"{plan.key}, batch {batch}: not stored, because a check failed: {said}")
-    corpus.check_unchanged()
-    receipt = corpus.files.write(plan.key, batch, draft.tables, receipt=_receipt(draft, plan, verdicts))
-    _complete(draft, receipt, corpus, run_id=run_id, started=started)
+        return _Outcome(results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}")
+    installation.check_unchanged()
+    receipt = installation.files.write(
+        declaration.key, batch, output.tables, receipt=_receipt(output, declaration, verdicts)
+    )
+    _complete(output, receipt, installation, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has not passed.
     made: dg.MaterializeResult[Any] = dg.MaterializeResult(
-        data_version=dg.DataVersion(receipt.digest), metadata=_metadata(draft, receipt), check_results=results
+        data_version=dg.DataVersion(receipt.digest), metadata=_metadata(output, receipt), check_results=results
     )
-    return _Made([made])
+    return _Outcome([made])
 
 
-def _complete(draft: Draft, receipt: Receipt, corpus: Corpus, *, run_id: str, started: datetime) -> None:
-    """Do what follows the storing of the tables; Dagster is told nothing of it yet, so a next run does it again.
+def _complete(
+    output: AssetOutput, receipt: Receipt, installation: Installation, *, run_id: str, started: datetime
+) -> None:
+    """Do what follows the storing of the tables; Dagster learns nothing of it yet, so a next run does it again.
 
     Raises:
         UnfinishedError: One step failed; the message says what is there and what is not.
     """
-    left = "the tables are stored and " + ("nothing was released" if draft.release else "not all was recorded")
+    left = "the tables are stored and " + ("nothing was released" if output.release else "not all was recorded")
     try:
-        if draft.publish:
-            draft.publish(receipt)
-        record_run(corpus, receipt, dagster_run_id=run_id, started=started)
+        if output.publish:
+            output.publish(receipt)
+        record_run(installation, receipt, dagster_run_id=run_id, started=started)
         left = "the release was begun, and the next run completes it or takes it back"
-        if draft.release:
-            draft.release(receipt)
+        if output.release:
+            output.release(receipt)
     except BaseException as error:  # only the class of a foreign error is safe to show
         if isinstance(error, Stopped) or is_interrupt(error):
             raise
-        told = str(error) if isinstance(error, errors.DeidError) else errors.class_name(error)
-        raise errors.UnfinishedError(f"{told}; {left}; run it again") from None
+        message = str(error) if isinstance(error, errors.DeidError) else errors.class_name(error)
+        raise errors.UnfinishedError(f"{message}; {left}; run it again") from None
 
 
-def _receipts(plan: Plan, batch: str, corpus: Corpus) -> dict[str, str]:
+def _receipts(declaration: AssetDeclaration, batch: str, installation: Installation) -> dict[str, str]:
     """Return ``asset@batch`` to receipt digest of what the asset reads, where it is there."""
-    assets = [ARRIVAL if dep == LANDING else dep for dep in plan.deps]
-    found = (corpus.files.find(asset, batch) or corpus.files.find(asset, ALL) for asset in assets)
+    assets = [ARRIVAL if dep == LANDING else dep for dep in declaration.deps]
+    found = (installation.files.find(asset, batch) or installation.files.find(asset, ALL) for asset in assets)
     return inputs_of(receipt for receipt in found if receipt)
 
 
@@ -183,14 +193,14 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
     )
 
 
-def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:
+def _answers(checks: Sequence[Check], output: AssetOutput) -> dict[str, Verdict]:
     """Return a verdict for every declared check; one without an answer has failed.
 
     Raises:
         DeidError: A verdict is given twice, or answers no declared check: a failed one would go unseen.
     """
-    given = {verdict.name: verdict for verdict in draft.verdicts}
-    if len(given) < len(draft.verdicts) or not given.keys() <= {check.name for check in checks}:
+    given = {verdict.name: verdict for verdict in output.verdicts}
+    if len(given) < len(output.verdicts) or not given.keys() <= {check.name for check in checks}:
         raise errors.DeidError(f"verdicts {', '.join(sorted(given))}: declare each as a check, and answer it once")
     return {
         check.name: given.get(check.name)
@@ -199,10 +209,10 @@ def _answers(checks: Sequence[Check], draft: Draft) -> dict[str, Verdict]:
     }
 
 
-def _receipt(draft: Draft, plan: Plan, verdicts: Mapping[str, Verdict]) -> ReceiptDraft:
-    return ReceiptDraft(
-        code_version=plan.code_version,
-        inputs=inputs_of(draft.sources),
+def _receipt(output: AssetOutput, declaration: AssetDeclaration, verdicts: Mapping[str, Verdict]) -> UnsignedReceipt:
+    return UnsignedReceipt(
+        code_version=declaration.code_version,
+        inputs=inputs_of(output.sources),
         verdicts={
             check.name: {
                 "passed": verdicts[check.name].passed,
@@ -210,13 +220,13 @@ def _receipt(draft: Draft, plan: Plan, verdicts: Mapping[str, Verdict]) -> Recei
                 "applicable": verdicts[check.name].applicable,
                 "counts": verdicts[check.name].counts,
             }
-            for check in plan.checks
+            for check in declaration.checks
         },
-        counts=draft.counts,
+        counts=output.counts,
     )
 
 
-def _metadata(draft: Draft, receipt: Receipt) -> dict[str, Any]:
-    main = next(iter(draft.tables.values()), None)
+def _metadata(output: AssetOutput, receipt: Receipt) -> dict[str, Any]:
+    main = next(iter(output.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
-    return {**rows, **draft.counts, **draft.metadata, "receipt": receipt.digest}
+    return {**rows, **output.counts, **output.metadata, "receipt": receipt.digest}

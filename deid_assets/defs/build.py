@@ -26,16 +26,16 @@ from deid_assets.defs import (
 )
 from deid_assets.defs.audit import LANDING, OWNERS, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
-from deid_assets.defs.drafts import Plan
+from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
 from deid_assets.defs.own import asking, check_asked
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
-from deid_assets.pipeline.resolving import LEAVABLE, MERGED
+from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
 from deid_assets.store.approvals import APPROVAL, REPORT
-from deid_resources.corpus import corpus_resource
-from deid_resources.installation import checked_snapshot
+from deid_resources.checks import checked_snapshot
+from deid_resources.installation import installation_resource
 from deid_resources.nowhere import nowhere
 from deid_resources.snapshot import Snapshot, software_version
 from deid_resources.taggers import model_asset
@@ -58,7 +58,7 @@ def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | Non
     """Return the assets, checks, jobs, sensor and schedule of an installation.
 
     Args:
-        settings: Names the line-up and the policies.
+        settings: Names the ensemble and the policies.
         plugins: Installed detectors; found by entry point when not given.
 
     Raises:
@@ -101,7 +101,7 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [snapshot.policies[source] for source in settings.policies]
     released = snapshot.released
-    absent = [name for name in settings.line_up if name not in plugins]
+    absent = [name for name in settings.ensemble if name not in plugins]
     upstream = [
         *intake(settings, snapshot.format_versions),
         *tagger_assets(settings, list(recipes.values()), installed),
@@ -124,12 +124,16 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
             privacy.hips(settings, policies),
             *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
-            *(unusable(name, "the line-up names it, and it is not installed") for name in absent),
+            *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
         ],
         jobs=[*jobs(usable), *([approving.approve_job()] if settings.release.approval else [])],
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
         schedules=[nightly_schedule],
-        resources={"corpus": corpus_resource(snapshot), "vault": vault_resource(settings.vault), "io_manager": nowhere},
+        resources={
+            "installation": installation_resource(snapshot),
+            "vault": vault_resource(settings.vault),
+            "io_manager": nowhere,
+        },
         executor=dg.in_process_executor,
     )
 
@@ -143,13 +147,13 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
         model: Asset whose model it runs, where the graph trains it.
     """
     name, settings = plugin.name, snapshot.settings
-    role = "line-up" if name in settings.line_up else "shadow"
+    role = "ensemble" if name in settings.ensemble else "shadow"
     tags = {"deid/detector": name, "deid/role": role}
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
     return [
         audited_asset(
             partial(detection.make_spans, detector=name, model=model),
-            Plan(
+            AssetDeclaration(
                 key=f"spans/{name}",
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
@@ -173,7 +177,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
     return [
         audited_asset(
             ingest.make_raw_notes,
-            Plan(
+            AssetDeclaration(
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=[LANDING],
@@ -187,7 +191,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
         ),
         audited_asset(
             ingest.make_gold_annotations,
-            Plan(
+            AssetDeclaration(
                 key=ingest.GOLD,
                 checks=ingest.GOLD_CHECKS,
                 deps=[ingest.RAW_NOTES],
@@ -202,20 +206,20 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
 
 
 def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.AssetsDefinition]:
-    """Return the line-up's spans in one."""
+    """Return the ensemble's spans in one."""
     yielding = LEAVABLE.union(*(policy.may_leave for policy in policies))
-    line_up = [f"spans/{name}" for name in settings.line_up]
+    ensemble = [f"spans/{name}" for name in settings.ensemble]
     return [
         audited_asset(
             partial(merging.make_merged_spans, yielding=yielding),
-            Plan(
-                key=MERGED,
+            AssetDeclaration(
+                key=MERGED_SPANS,
                 checks=merging.CHECKS,
-                deps=[ingest.RAW_NOTES, ingest.GOLD, *line_up],
-                code_version=f"{software_version()}+{settings.digest('line_up', 'resolve', 'profile', 'gates')}"
+                deps=[ingest.RAW_NOTES, ingest.GOLD, *ensemble],
+                code_version=f"{software_version()}+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
                 f"+{digest_of(yielding)}",
                 group="redaction",
-                description=f"Spans of the line-up ({', '.join(settings.line_up)}) resolved by `{settings.resolve}`, "
+                description=f"Spans of the ensemble ({', '.join(settings.ensemble)}) resolved by `{settings.resolve}`, "
                 "then swept once more over the masked text.",
                 kinds={"parquet"},
                 schema=frames.SPANS,
@@ -228,10 +232,10 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
     """Return what does not leave."""
     return audited_asset(
         partial(redaction.make_quarantine, policy=policy.name),
-        Plan(
+        AssetDeclaration(
             key=redaction.QUARANTINE,
             checks=redaction.QUARANTINE_CHECKS,
-            deps=[ingest.RAW_NOTES, MERGED, f"redacted_notes/{policy.name}"],
+            deps=[ingest.RAW_NOTES, MERGED_SPANS, f"redacted_notes/{policy.name}"],
             code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
             description="Notes that are not released, each with the stage and the reason. Ids only.",
@@ -256,7 +260,7 @@ def release_end(
         partial(
             evidence.make_release_report, policy=policy, detectors=detectors, code_versions=code_versions(upstream)
         ),
-        Plan(
+        AssetDeclaration(
             key=REPORT,
             checks=evidence.CHECKS,
             deps=[f"redacted_notes/{policy.name}", redaction.QUARANTINE],
@@ -271,7 +275,7 @@ def release_end(
     tags = AWAITS_APPROVAL if asked else {}
     released = audited_asset(
         partial(release.make_released_corpus, policy=policy, code_versions=code_versions([*upstream, report])),
-        Plan(
+        AssetDeclaration(
             key=release.RELEASED,
             checks=release.CHECKS,
             deps=[

@@ -8,7 +8,7 @@ import dagster as dg
 from deid_assets.config import Settings
 from deid_assets.defs import evaluating, ingest, scores, scoring
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.drafts import Plan
+from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_resources.snapshot import software_version
 
@@ -18,7 +18,7 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
     return [
         audited_asset(
             partial(scoring.make_scorecard, detector=name),
-            Plan(
+            AssetDeclaration(
                 key=f"scorecard/{name}",
                 checks=scoring.SCORECARD_CHECKS,
                 deps=[ingest.GOLD, f"spans/{name}"],
@@ -33,7 +33,7 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
         ),
         audited_asset(
             partial(evaluating.make_evaluation_report, detector=name),
-            Plan(
+            AssetDeclaration(
                 key=f"evaluation_report/{name}",
                 checks=evaluating.REPORT_CHECKS,
                 deps=[ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
@@ -54,13 +54,13 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
     return [
         audited_asset(
             partial(scoring.make_leaderboard, detectors=detectors),
-            Plan(
+            AssetDeclaration(
                 key=scoring.LEADERBOARD,
                 checks=scoring.LEADERBOARD_CHECKS,
                 deps=[f"scorecard/{name}" for name in detectors],
-                code_version=f"{software_version()}+{settings.digest('line_up', 'profile')}",
+                code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
                 group="scores",
-                description="All detectors side by side, the one that hides most first, with 95 % intervals, and what "
+                description="All detectors side by side, the one that covers most first, with 95 % intervals, and what "
                 "each adds to the others.",
                 kinds={"report"},
                 schema=scores.SCORES,
@@ -69,7 +69,7 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
         ),
         audited_asset(
             partial(evaluating.make_bakeoff, detectors=detectors),
-            Plan(
+            AssetDeclaration(
                 key=evaluating.BAKEOFF,
                 checks=evaluating.BAKEOFF_CHECKS,
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *(f"spans/{name}" for name in detectors)],

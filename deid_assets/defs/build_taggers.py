@@ -9,7 +9,7 @@ import dagster as dg
 from deid_assets.config import Settings
 from deid_assets.defs import training
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.drafts import Plan
+from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.plugins import Plugin
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX
@@ -29,7 +29,7 @@ def tagger_assets(
     names = sorted({*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))})
     corpus = audited_asset(
         partial(training.make_training_corpus, recipes=trained),
-        Plan(
+        AssetDeclaration(
             key=training.TRAINING_CORPUS,
             checks=training.CORPUS_CHECKS,
             deps=[],
@@ -47,12 +47,12 @@ def tagger_assets(
 
 def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -> list[dg.AssetsDefinition]:
     plugin = plugins[recipe.plugin]
-    asked = plugins.get(str(recipe.settings.get("opinion", "")))
+    asked = plugins.get(str(recipe.settings.get("predictions_of", "")))
     versions = "+".join(one.code_version for one in (plugin, asked) if one)
     tags = {"deid/recipe": recipe.name}
     tagger = audited_asset(
         partial(training.make_tagger, recipe=recipe),
-        Plan(
+        AssetDeclaration(
             key=f"tagger/{recipe.name}",
             checks=training.TAGGER_CHECKS,
             deps=[training.TRAINING_CORPUS],
@@ -70,7 +70,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
         return [tagger]
     exported = audited_asset(
         partial(training.make_onnx, recipe=recipe),
-        Plan(
+        AssetDeclaration(
             key=f"{ONNX}/{recipe.name}",
             checks=training.ONNX_CHECKS,
             deps=[training.TRAINING_CORPUS, f"tagger/{recipe.name}"],

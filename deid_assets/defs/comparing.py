@@ -10,7 +10,7 @@ from deid_assets.defs.merging import against, read_held_out
 from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 Cards = Mapping[str, Mapping[str, Evaluation]]
 """Detector to batch to its score."""
@@ -23,7 +23,7 @@ class Compared:
     Args:
         totals: Detector to its score on these notes.
         coverage: Who marks what in them. All subsets are tried, so that of more than ``MAX_DETECTORS`` detectors the
-            line-up and the first others take part.
+            ensemble and the first others take part.
         notes: Annotated notes that all were scored on.
     """
 
@@ -32,29 +32,31 @@ class Compared:
     notes: int
 
 
-def compare(corpus: Corpus, cards: Cards) -> Compared:
+def compare(installation: Installation, cards: Cards) -> Compared:
     """Return the detectors on the notes that all of them were scored on; one scored on nothing takes no part."""
-    ordered = sorted((name for name in cards if cards[name]), key=lambda name: name not in corpus.settings.line_up)
+    ordered = sorted(
+        (name for name in cards if cards[name]), key=lambda name: name not in installation.settings.ensemble
+    )
     batches = sorted(set.intersection(*(set(cards[name]) for name in ordered))) if ordered else []
-    totals = {name: Evaluation(corpus.settings.profile) for name in ordered}
+    totals = {name: Evaluation(installation.settings.profile) for name in ordered}
     found = Coverage(tuple(ordered[:MAX_DETECTORS]))
     notes = 0
     for batch in batches:
-        of_batch = _of_batch(corpus, batch, ordered, cards)
+        of_batch = _of_batch(installation, batch, ordered, cards)
         totals = {name: total + of_batch.totals[name] for name, total in totals.items()}
         found += of_batch.coverage
         notes += of_batch.notes
     return Compared(totals, found, notes)
 
 
-def _of_batch(corpus: Corpus, batch: str, detectors: Sequence[str], cards: Cards) -> Compared:
-    notes = read_notes_of(batch, corpus)
+def _of_batch(installation: Installation, batch: str, detectors: Sequence[str], cards: Cards) -> Compared:
+    notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
-    counted = profile(corpus.settings.profile)
-    outcomes = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in detectors}
-    gold: Mapping[str, SpanSet] = read_held_out(batch, corpus, notes)
+    counted = profile(installation.settings.profile)
+    outcomes = {name: read_outcomes(f"spans/{name}", batch, installation) for name in detectors}
+    gold: Mapping[str, SpanSet] = read_held_out(batch, installation, notes)
     for name in detectors:
-        gold = gold_of_sample(gold, outcomes[name], corpus.files.receipt(f"spans/{name}", batch))
+        gold = gold_of_sample(gold, outcomes[name], installation.files.receipt(f"spans/{name}", batch))
     answers = {name: against(gold, outcomes[name]) for name in detectors}
     totals = {
         # Of as many notes as it was scored on, the score card has the same score already.

@@ -1,10 +1,10 @@
-"""spans/<detector>: one detector's opinion on every note, kept apart from all others."""
+"""spans/<detector>: one detector's predictions on every note, kept apart from all others."""
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.display import label_counts, show_labels
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.judging import judge_spans, span_checks
 from deid_assets.defs.records import record_spans
@@ -19,7 +19,7 @@ from deid_assets.store.frames import (
     spans_from_tables,
     spans_to_tables,
 )
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(),
@@ -27,25 +27,28 @@ CHECKS = (
 )
 
 
-def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") -> Draft:
+def make_spans(batch: str, installation: Installation, *, detector: str, model: str = "") -> AssetOutput:
     """Run a detector on a batch, in shadow on a sample of it. A note that it raises on is listed as failed, never as empty.
 
     Args:
         batch: Partition.
-        corpus: The installation.
+        installation: The installation.
         detector: Which.
         model: Asset of the model that it runs, where the graph trains it.
     """
-    received = read_notes_of(batch, corpus)
-    notes = drawn(received, detector, corpus)
-    answers = corpus.detectors.answer(detector, notes, stage=f"spans/{detector}")
+    received = read_notes_of(batch, installation)
+    notes = drawn(received, detector, installation)
+    answers = installation.detectors.answer(detector, notes, stage=f"spans/{detector}")
     outcomes = answers.outcomes
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(found)
-    return Draft(
+    return AssetOutput(
         tables={"spans": span_table, "notes": note_table, "failed": failed_to_table(failed)},
-        sources=[corpus.files.receipt(RAW_NOTES, batch), *([corpus.files.receipt(model, ALL)] if model else [])],
+        sources=[
+            installation.files.receipt(RAW_NOTES, batch),
+            *([installation.files.receipt(model, ALL)] if model else []),
+        ],
         verdicts=[
             *judge_spans(notes, found, sources=[detector]),
             within_share(
@@ -53,7 +56,7 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
                 "Notes without an answer go to quarantine.",
                 part=len(failed),
                 whole=len(outcomes),
-                limit=corpus.settings.gates.quarantined,
+                limit=installation.settings.gates.quarantined,
             ),
         ],
         counts={
@@ -66,17 +69,17 @@ def make_spans(batch: str, corpus: Corpus, *, detector: str, model: str = "") ->
             "detection_seconds": round(answers.seconds, 3),
             **show_labels(label_counts(found), title=f"Spans of {detector}"),
         },
-        publish=lambda _: record_spans(corpus, batch, detector, found, notes=len(notes), seconds=answers.seconds),
+        publish=lambda _: record_spans(installation, batch, detector, found, notes=len(notes), seconds=answers.seconds),
     )
 
 
-def read_notes_of(batch: str, corpus: Corpus) -> list[Note]:
+def read_notes_of(batch: str, installation: Installation) -> list[Note]:
     """Return the notes of a batch."""
-    return notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
+    return notes_from_table(installation.files.read(RAW_NOTES, batch, "notes"))
 
 
-def read_outcomes(asset: str, batch: str, corpus: Corpus) -> dict[str, Outcome]:
+def read_outcomes(asset: str, batch: str, installation: Installation) -> dict[str, Outcome]:
     """Return a stored run by note id: its spans, or why there are none."""
-    files = corpus.files
+    files = installation.files
     found = spans_from_tables(files.read(asset, batch, "notes"), files.read(asset, batch, "spans"))
     return by_note([*found, *failed_from_table(files.read(asset, batch, "failed"))])

@@ -12,9 +12,9 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_page
-from deid_assets.defs.drafts import Check, Draft, Plan
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.release import RELEASED, release_chain
@@ -22,11 +22,11 @@ from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
 from deid_assets.store.files import Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 from deid_resources.snapshot import software_version
 
 RELEASE_DIFF = "release_diff"
@@ -48,8 +48,8 @@ RUNS = pa.schema(
 def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinition:
     """Return the asset that compares a batch's release with the one before."""
     return audited_asset(
-        lambda batch, corpus: make_release_diff(batch, corpus, policy=policy),
-        Plan(
+        lambda batch, installation: make_release_diff(batch, installation, policy=policy),
+        AssetDeclaration(
             key=RELEASE_DIFF,
             checks=CHECKS,
             deps=[RELEASED],
@@ -64,18 +64,18 @@ def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinit
     )
 
 
-def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
+def make_release_diff(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
     """Compare a batch's release with the one that this asset saw last, and keep both aside."""
-    receipt = corpus.files.receipt(RELEASED, batch)
-    current = _present(batch, corpus, policy, receipt)
-    kept = _kept(batch, corpus)
+    receipt = installation.files.receipt(RELEASED, batch)
+    current = _present(batch, installation, policy, receipt)
+    kept = _kept(batch, installation)
     # Made again for the same release, the one before it stays the one to compare with.
     before = {name: maps for name, maps in kept.items() if name != receipt.digest}
     name, earlier = next(iter(before.items()), ("", []))
     found = compare(earlier, current) if earlier else ReleaseDiff()
     document = found.to_json()
     uncovered = document["uncovered"]
-    path = corpus.settings.reports / f"release-diff-{batch}.html"
+    path = installation.settings.reports / f"release-diff-{batch}.html"
     page = release_diff_html(
         document,
         title=f"Batch {batch}",
@@ -83,7 +83,7 @@ def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
         new=f"release {receipt.digest[:12]}",
         first=None if earlier else First(len(current), sum(len(one.edits) for one in current)),
     )
-    return Draft(
+    return AssetOutput(
         tables={"runs": _table([(name, False, earlier), (receipt.digest, True, current)])},
         sources=[receipt],
         verdicts=[
@@ -104,48 +104,48 @@ def make_release_diff(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     )
 
 
-def _present(batch: str, corpus: Corpus, policy: Policy, receipt: Receipt) -> list[EditMap]:
+def _present(batch: str, installation: Installation, policy: Policy, receipt: Receipt) -> list[EditMap]:
     """Return the edit maps of what is released now."""
     redacted = f"redacted_notes/{policy.name}"
-    notes = {note.note_id: note for note in read_notes_of(batch, corpus)}
-    outcomes, gold = read_outcomes(MERGED, batch, corpus), read_gold(batch, corpus)
+    notes = {note.note_id: note for note in read_notes_of(batch, installation)}
+    outcomes, gold = read_outcomes(MERGED_SPANS, batch, installation), read_gold(batch, installation)
     edits: dict[str, list[Edit]] = {}
-    for row in corpus.files.read(redacted, batch, "edits").to_pylist():
+    for row in installation.files.read(redacted, batch, "edits").to_pylist():
         label = Phi(row.pop("label"))
         edits.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
-    made_by = _made_by(corpus, policy, release_chain(receipt, corpus))
-    released = corpus.files.read(redacted, batch, "notes")
+    made_by = _made_by(installation, policy, release_chain(receipt, installation))
+    released = installation.files.read(redacted, batch, "notes")
     rows = zip(released.column("note_id").to_pylist(), released.column("text").to_pylist(), strict=True)
     return [
         edit_map(
             notes[note_id],
             Redacted(note_id, text, tuple(edits.get(note_id, ()))),
             [span for found in (outcomes[note_id], gold.get(note_id)) if isinstance(found, SpanSet) for span in found],
-            key=corpus.key,
+            key=installation.key,
             made_by=made_by,
         )
         for note_id, text in rows
     ]
 
 
-def _made_by(corpus: Corpus, policy: Policy, chain: Sequence[Receipt]) -> MadeBy:
+def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt]) -> MadeBy:
     """Return what a release rests on, from its signed receipts."""
     detectors = {}
     for link in chain:
         if link.asset.startswith("spans/"):
             detectors[link.asset.removeprefix("spans/")] = link.code_version
-        elif link.asset == MERGED:
-            detectors["line-up and overlaps"] = link.code_version
+        elif link.asset == MERGED_SPANS:
+            detectors["ensemble and overlaps"] = link.code_version
         elif link.asset == GOLD:
             detectors["gold"] = f"annotations {link.digest[:12]}"
-    return MadeBy.of(policy, corpus.key, software=f"deid-assets {deid_assets.__version__}", detectors=detectors)
+    return MadeBy.of(policy, installation.key, software=f"deid-assets {deid_assets.__version__}", detectors=detectors)
 
 
-def _kept(batch: str, corpus: Corpus) -> dict[str, list[EditMap]]:
+def _kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:
     """Return the edit maps that were kept aside, by release, the last one first."""
-    if corpus.files.find(RELEASE_DIFF, batch) is None:
+    if installation.files.find(RELEASE_DIFF, batch) is None:
         return {}
-    rows = corpus.files.read(RELEASE_DIFF, batch, "runs").to_pylist()
+    rows = installation.files.read(RELEASE_DIFF, batch, "runs").to_pylist()
     kept: dict[str, list[EditMap]] = {}
     for row in sorted(rows, key=lambda row: not row["is_current"]):
         record = json.loads(row["edits"])

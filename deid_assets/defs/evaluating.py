@@ -14,9 +14,9 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table
@@ -28,7 +28,7 @@ from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
 from deid_assets.store.files import Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 if TYPE_CHECKING:
     from deid_assets.evaluation.bench import Run
@@ -58,18 +58,18 @@ class _Answered:
     sources: Sequence[Receipt]
 
 
-def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _Answered:
+def _read(installation: Installation, batches: Sequence[str], detectors: Sequence[str]) -> _Answered:
     from deid_assets.evaluation.report import AnnotatedNotes  # noqa: PLC0415 - loads numpy
 
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
     for batch in batches:
-        of_notes = read_notes_of(batch, corpus)
-        stored = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in detectors}
-        of_batch = read_held_out(batch, corpus, of_notes)
+        of_notes = read_notes_of(batch, installation)
+        stored = {name: read_outcomes(f"spans/{name}", batch, installation) for name in detectors}
+        of_batch = read_held_out(batch, installation, of_notes)
         for name in detectors:
-            of_batch = gold_of_sample(of_batch, stored[name], corpus.files.receipt(f"spans/{name}", batch))
+            of_batch = gold_of_sample(of_batch, stored[name], installation.files.receipt(f"spans/{name}", batch))
         for note in of_notes:
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"
@@ -81,26 +81,26 @@ def _read(corpus: Corpus, batches: Sequence[str], detectors: Sequence[str]) -> _
                 if note_id in found:
                     outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
     assets = (RAW_NOTES, GOLD, *(f"spans/{name}" for name in detectors))
-    sources = [corpus.files.receipt(asset, batch) for batch in batches for asset in assets]
+    sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
     return _Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
-def make_evaluation_report(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
+def make_evaluation_report(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
     """Write the page and the document on one detector, over every batch that has gold and its spans.
 
     A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
     """
-    done, with_gold = scored_batches(corpus, f"spans/{detector}"), gold_batches(corpus)
-    found = _read(corpus, done, [detector])
+    done, with_gold = scored_batches(installation, f"spans/{detector}"), gold_batches(installation)
+    found = _read(installation, done, [detector])
     gold = found.annotated.gold
     spans = {name: _answer(gold[name], found.outcomes[detector].get(name)) for name in gold}
     total = evaluate_corpus(
         ((gold[name], spans[name]) for name in gold),
-        profile=profile(corpus.settings.profile),
+        profile=profile(installation.settings.profile),
         lengths=found.annotated.lengths,
     )
-    pages = _report(corpus, detector, found, spans) if total.labels and any(map(len, gold.values())) else {}
-    return Draft(
+    pages = _report(installation, detector, found, spans) if total.labels and any(map(len, gold.values())) else {}
+    return AssetOutput(
         tables={"scores": scores_to_table({detector: total})},
         sources=found.sources,
         verdicts=[
@@ -125,13 +125,17 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
     return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def _report(corpus: Corpus, detector: str, found: _Answered, spans: Mapping[str, SpanSet]) -> dict[Path, str]:
+def _report(
+    installation: Installation, detector: str, found: _Answered, spans: Mapping[str, SpanSet]
+) -> dict[Path, str]:
     from deid_assets.evaluation.report import Corpus as Annotations  # noqa: PLC0415 - loads numpy
     from deid_assets.evaluation.report import ReportOptions, System, build_report  # noqa: PLC0415
     from deid_assets.reports import report_html  # noqa: PLC0415
 
     notes, gold = found.annotated.notes, found.annotated.gold
-    annotations = Annotations(notes=notes, gold=gold, profile=profile(corpus.settings.profile), overlaps_allowed=True)
+    annotations = Annotations(
+        notes=notes, gold=gold, profile=profile(installation.settings.profile), overlaps_allowed=True
+    )
     options = ReportOptions(
         title=f"{detector} against gold",
         facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(gold):,} annotated notes"},
@@ -139,10 +143,10 @@ def _report(corpus: Corpus, detector: str, found: _Answered, spans: Mapping[str,
         commands=[f"dagster asset materialize --select evaluation_report/{detector}"],
     )
     document = build_report(annotations, [System(detector, spans)], options=options)
-    return _pages(corpus, f"evaluation-{detector}", document, report_html(document))
+    return _pages(installation, f"evaluation-{detector}", document, report_html(document))
 
 
-def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Draft:
+def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
     """Put every detector with spans in all batches with gold side by side, and time each on a sample of the notes.
 
     Raises:
@@ -152,26 +156,28 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
     from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
     from deid_assets.reports.bench import bench_html  # noqa: PLC0415
 
-    batches = gold_batches(corpus)
-    ordered = sorted(detectors, key=lambda name: name not in corpus.settings.line_up)  # which others are compared with
-    present = [name for name in ordered if batches and scored_batches(corpus, f"spans/{name}") == batches]
+    batches = gold_batches(installation)
+    ordered = sorted(
+        detectors, key=lambda name: name not in installation.settings.ensemble
+    )  # which others are compared with
+    present = [name for name in ordered if batches and scored_batches(installation, f"spans/{name}") == batches]
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
-    found = _read(corpus, batches, present)
+    found = _read(installation, batches, present)
     sample = sorted(found.annotated.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
-    runs = _timed(corpus, present, sample)
+    runs = _timed(installation, present, sample)
     result = bakeoff.judge(
         runs,
-        profile=profile(corpus.settings.profile),
+        profile=profile(installation.settings.profile),
         lengths=found.annotated.lengths,
         gold=Gold(found.annotated.gold, found.annotated.lengths, None, found.annotated.patients),
         gold_in_words=f"{len(found.annotated.gold):,} annotated notes, {len(sample):,} of them timed",
         outcomes=found.outcomes,
     )
     page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
-    pages = _pages(corpus, BAKEOFF, bakeoff.to_json(result, runs), page)
+    pages = _pages(installation, BAKEOFF, bakeoff.to_json(result, runs), page)
     evaluations = {entry.name: entry.evaluation for entry in result.entries if entry.evaluation}
-    return Draft(
+    return AssetOutput(
         tables={"scores": scores_to_table(evaluations)},
         sources=found.sources,
         verdicts=[
@@ -184,11 +190,11 @@ def make_bakeoff(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Dr
     )
 
 
-def _timed(corpus: Corpus, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
+def _timed(installation: Installation, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
     from deid_assets.evaluation.bakeoff import run_all  # noqa: PLC0415 - loads numpy
     from deid_assets.evaluation.bench import Contestant  # noqa: PLC0415
 
-    contestants = [Contestant(name, *corpus.taggers.locate(name)) for name in detectors]
+    contestants = [Contestant(name, *installation.taggers.locate(name)) for name in detectors]
     return run_all(contestants, sample, limit_s=LIMIT_S)
 
 
@@ -197,10 +203,10 @@ def _warning(name: str, short: int, description: str) -> Verdict:
 
 
 def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> dict[str, dg.MetadataValue]:
-    from deid_assets.reports.bench_tables import best_line_up, marginal_table, side_by_side, table_md  # noqa: PLC0415
+    from deid_assets.reports.bench_tables import best_subset_text, marginal_table, side_by_side, table_md  # noqa: PLC0415
 
-    title = "Gold spans hidden, with 95 % intervals"
-    marginal = "\n\n".join(filter(None, (table_md(marginal_table(result)), best_line_up(result.coverage))))
+    title = "Gold spans covered, with 95 % intervals"
+    marginal = "\n\n".join(filter(None, (table_md(marginal_table(result)), best_subset_text(result.coverage))))
     return {
         "table": dg.MetadataValue.md(table_md(side_by_side(result))),
         "marginal_value": dg.MetadataValue.md(marginal or "One detector alone."),
@@ -208,8 +214,8 @@ def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> dict[str, 
     }
 
 
-def _pages(corpus: Corpus, name: str, document: Mapping[str, object], page: str) -> dict[Path, str]:
-    folder = corpus.settings.reports
+def _pages(installation: Installation, name: str, document: Mapping[str, object], page: str) -> dict[Path, str]:
+    folder = installation.settings.reports
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {folder / f"{name}.html": page, folder / f"{name}.json": text}
 

@@ -12,21 +12,21 @@ import deid_assets
 from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, ingest, merging, redaction
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.display import show_page
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.measuring import consequence, measure
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.defs.release import release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow
 from deid_assets.reports import Component, Link, Outcome, Quarantined, ReleaseSummary, release_html
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 CHECKS = (Check("release_passed", "No blocking check failed and no note is unaccounted for."),)
 
@@ -49,13 +49,18 @@ CHECK_ROWS = pa.schema(
 
 
 def make_release_report(
-    batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str], code_versions: Mapping[str, str]
-) -> Draft:
+    batch: str,
+    installation: Installation,
+    *,
+    policy: Policy,
+    detectors: Sequence[str],
+    code_versions: Mapping[str, str],
+) -> AssetOutput:
     """Write the page and keep its figures as a table.
 
     Args:
         batch: Partition.
-        corpus: The installation.
+        installation: The installation.
         policy: The one that is released.
         detectors: Those that can be used.
         code_versions: Slash path to present code version, of every asset behind a release.
@@ -65,17 +70,17 @@ def make_release_report(
     """
     redacted = f"redacted_notes/{policy.name}"
     for asset in (redacted, QUARANTINE):
-        verify_current(asset, batch, corpus, code_versions=code_versions)
-    summary = summarize(batch, corpus, policy=policy, detectors=detectors)
-    path = page_of(corpus.settings, batch)
+        verify_current(asset, batch, installation, code_versions=code_versions)
+    summary = summarize(batch, installation, policy=policy, detectors=detectors)
+    path = page_of(installation.settings, batch)
     page = release_html(summary).encode()
     rows = [
         {name: getattr(check, "name" if name == "check" else name) for name in CHECK_ROWS.names}
         for check in summary.checks
     ]
-    return Draft(
+    return AssetOutput(
         tables={"checks": pa.Table.from_pylist(rows, CHECK_ROWS)},
-        sources=[corpus.files.receipt(asset, batch) for asset in (redacted, QUARANTINE)],
+        sources=[installation.files.receipt(asset, batch) for asset in (redacted, QUARANTINE)],
         verdicts=[_release_passed(summary)],
         counts={
             "outcome": summary.outcome.replace(" ", "-"),
@@ -107,14 +112,14 @@ def page_of(settings: Settings, batch: str) -> Path:
     return settings.reports / f"release-{batch}.html"
 
 
-def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence[str]) -> ReleaseSummary:
+def summarize(batch: str, installation: Installation, *, policy: Policy, detectors: Sequence[str]) -> ReleaseSummary:
     """Collect the evidence from the signed receipts, not from Dagster's event log."""
-    files = corpus.files
+    files = installation.files
     held = files.receipt(QUARANTINE, batch)
-    chain = release_chain(held, corpus)
-    measured = measure(batch, corpus)
+    chain = release_chain(held, installation)
+    measured = measure(batch, installation)
     redacted = files.receipt(f"redacted_notes/{policy.name}", batch)
-    scores = scores_from_table(files.read(MERGED, batch, "scores"))
+    scores = scores_from_table(files.read(MERGED_SPANS, batch, "scores"))
     actions, default_action = in_words(policy)
     return ReleaseSummary(
         batch=batch,
@@ -132,10 +137,10 @@ def summarize(batch: str, corpus: Corpus, *, policy: Policy, detectors: Sequence
             if files.find(f"spans/{name}", batch)
         },
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
-        line_up=_line_up(corpus, detectors),
+        ensemble=_ensemble(installation, detectors),
         chain=tuple(Link(link.asset, link.batch, link.digest, link.code_version, link.created_at) for link in chain),
-        evaluation=scores.get(MERGED),
-        gold=f"{scores[MERGED].notes.notes:,} annotated notes of this batch" if MERGED in scores else "",
+        evaluation=scores.get(MERGED_SPANS),
+        gold=f"{scores[MERGED_SPANS].notes.notes:,} annotated notes of this batch" if MERGED_SPANS in scores else "",
         limits=LIMITS,
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
@@ -173,14 +178,14 @@ def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
     return tuple(Quarantined(stage, reason, notes) for (stage, reason), notes in sorted(counts.items()))
 
 
-def _line_up(corpus: Corpus, detectors: Sequence[str]) -> tuple[Component, ...]:
-    plugins = corpus.plugins
+def _ensemble(installation: Installation, detectors: Sequence[str]) -> tuple[Component, ...]:
+    plugins = installation.plugins
     return tuple(
         Component(
             name,
             plugins[name].version,
             plugins[name].digest,
-            "line-up" if name in corpus.settings.line_up else "shadow",
+            "ensemble" if name in installation.settings.ensemble else "shadow",
         )
         for name in detectors
         if name in plugins

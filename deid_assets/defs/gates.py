@@ -8,14 +8,14 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile, profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.drafts import Check
+from deid_assets.defs.declarations import Check
 from deid_assets.evaluation.comparison import Difference, Ratio
 from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
 from deid_assets.quality import Verdict, gates
-from deid_assets.store.files import Receipt, ReceiptDraft
+from deid_assets.store.files import Receipt, UnsignedReceipt
 from deid_assets.store.frames import spans_from_tables, spans_to_tables
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 BASELINE = "release_baseline"
 """Kept with every release: the merged spans of its notes with gold. No asset of the graph, and no text."""
@@ -54,17 +54,17 @@ def measured(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> Measur
     return Measured(notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes)))
 
 
-def judge_gold(found: Measured, corpus: Corpus, batch: str) -> list[Verdict]:
+def judge_gold(found: Measured, installation: Installation, batch: str) -> list[Verdict]:
     """Return a verdict for each of ``CHECKS``.
 
     Raises:
         ProvenanceError: What the last release kept for the comparison is missing or altered.
     """
-    limits, hidden = corpus.settings.gates, Scheme.HIDDEN
-    by_label = {label: found.scores.counts(label, hidden) for label in found.scores.labels}
+    limits, covered = installation.settings.gates, Scheme.COVERED
+    by_label = {label: found.scores.counts(label, covered) for label in found.scores.labels}
     return [
         gates.recall_lower_bound(
-            {**by_label, gates.ALL: found.scores.micro(hidden)},
+            {**by_label, gates.ALL: found.scores.micro(covered)},
             limits.recall_lower_bound,
             min_gold=limits.min_gold_spans,
         ),
@@ -72,16 +72,16 @@ def judge_gold(found: Measured, corpus: Corpus, batch: str) -> list[Verdict]:
             found.scores.notes, limits.notes_covered_lower_bound, min_notes=limits.min_gold_notes
         ),
         gates.worst_group(
-            _groups(found, limits, profile(corpus.settings.profile)),
+            _groups(found, limits, profile(installation.settings.profile)),
             limits.worst_group_lower_bound,
             min_gold=limits.min_gold_spans,
         ),
-        _regression(found, corpus, batch),
+        _regression(found, installation, batch),
     ]
 
 
 def _groups(found: Measured, limits: Gates, counted: Profile) -> dict[str, Counts]:
-    """Return gold spans hidden by group; notes without the field are a group of their own."""
+    """Return gold spans covered by group; notes without the field are a group of their own."""
     if not limits.worst_group_by:
         return {}
     group_of = {note.note_id: _group(note, limits.worst_group_by) for note in found.notes}
@@ -90,7 +90,7 @@ def _groups(found: Measured, limits: Gates, counted: Profile) -> dict[str, Count
         members.setdefault(group_of[gold.note_id], []).append((gold, spans))
     lengths = _lengths(found.notes)
     return {
-        name: evaluate_corpus(pairs, profile=counted, lengths=lengths).micro(Scheme.HIDDEN)
+        name: evaluate_corpus(pairs, profile=counted, lengths=lengths).micro(Scheme.COVERED)
         for name, pairs in members.items()
     }
 
@@ -100,16 +100,16 @@ def _group(note: Note, field: str) -> str:
     return "unknown" if value is None else str(value)
 
 
-def _regression(found: Measured, corpus: Corpus, batch: str) -> Verdict:
-    tolerance = corpus.settings.gates.regression_tolerance
-    before = {} if tolerance >= 1 else read_baseline(corpus, batch)
+def _regression(found: Measured, installation: Installation, batch: str) -> Verdict:
+    tolerance = installation.settings.gates.regression_tolerance
+    before = {} if tolerance >= 1 else read_baseline(installation, batch)
     text_of = {note.note_id: note.digest for note in found.notes}
     lost = [note_id for note_id, spans in before.items() if text_of.get(note_id) != spans.digest]
     same = [] if lost else [(gold, now) for gold, now in found.pairs if gold.note_id in before]
     change = None
     if same:
         then = [(gold, before[gold.note_id]) for gold, _ in same]
-        change = _change(then, same, found.notes, profile(corpus.settings.profile))
+        change = _change(then, same, found.notes, profile(installation.settings.profile))
     return gates.no_regression(change, notes=len(same), lost=len(lost), tolerance=tolerance)
 
 
@@ -124,7 +124,7 @@ def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) ->
     }
     compared = {gold.note_id for gold, _ in now}
     patients = {note.note_id: note.patient_id for note in notes if note.note_id in compared and note.patient_id}
-    return compare(rows, patients=patients or None).difference("now", Scheme.HIDDEN, Ratio.RECALL)
+    return compare(rows, patients=patients or None).difference("now", Scheme.COVERED, Ratio.RECALL)
 
 
 def _lengths(notes: Sequence[Note]) -> Mapping[str, int]:
@@ -136,24 +136,24 @@ def baseline_of(merged: Sequence[SpanSet], gold: Mapping[str, SpanSet]) -> list[
     return [spans for spans in merged if spans.note_id in gold]
 
 
-def keep_baseline(corpus: Corpus, kept: Sequence[SpanSet], released: Receipt) -> None:
+def keep_baseline(installation: Installation, kept: Sequence[SpanSet], released: Receipt) -> None:
     """Store what the next version of a batch is held against."""
     note_table, span_table = spans_to_tables(kept)
-    corpus.files.write(
+    installation.files.write(
         BASELINE,
         released.batch,
         {"notes": note_table, "spans": span_table},
-        receipt=ReceiptDraft(code_version="1", inputs={released.name: released.digest}, counts={"notes": len(kept)}),
+        receipt=UnsignedReceipt(code_version="1", inputs={released.name: released.digest}, counts={"notes": len(kept)}),
     )
 
 
-def read_baseline(corpus: Corpus, batch: str) -> dict[str, SpanSet]:
+def read_baseline(installation: Installation, batch: str) -> dict[str, SpanSet]:
     """Return the merged spans of the last release by note id; empty where there was none.
 
     Raises:
         ProvenanceError: The release kept some, and they are missing, altered or of another release.
     """
-    files = corpus.files
+    files = installation.files
     released = files.find(RELEASED, batch)
     if released is None or BASELINE_NOTES not in released.counts:
         return {}

@@ -9,7 +9,7 @@ import dagster as dg
 
 from deid_assets.core.errors import DeidError, class_name
 from deid_resources.processes import Stopped, check_stop
-from deid_resources.progress import heard_by, tell
+from deid_resources.progress import progress_callback, report
 from deid_resources.silence import silence_at_exit, silenced
 
 PROGRESS_S = 10
@@ -27,9 +27,9 @@ def guarded(context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str,
         DagsterExecutionInterruptedError: The run is to end.
     """
     try:
-        with heard_by(_logging(context)), silenced():
+        with progress_callback(_logging(context)), silenced():
             check_stop()
-            tell(key)
+            report(key)
             yield
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt, Stopped):
         raise dg.DagsterExecutionInterruptedError from None
@@ -56,7 +56,7 @@ def _logging(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Calla
 
 def safe_message(error: BaseException, key: str, batch: str) -> str:
     """Return what may be shown of an error: our own messages, which hold no text, and else the class alone."""
-    told = f": {error}" if isinstance(error, DeidError) else "; nothing was stored"
+    message = f": {error}" if isinstance(error, DeidError) else "; nothing was stored"
     if isinstance(error, OSError) and error.errno:  # such as a full disk; what the system says of it names no file
-        told = f" ({os.strerror(error.errno)}){told}"
-    return f"{key}, batch {batch}: {class_name(error)}{told}"
+        message = f" ({os.strerror(error.errno)}){message}"
+    return f"{key}, batch {batch}: {class_name(error)}{message}"

@@ -13,8 +13,8 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.display import label_counts, show_arrival, show_counts, show_labels, show_lines
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.judging import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault
@@ -26,7 +26,7 @@ from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 RAW_NOTES = "raw_notes"
 GOLD = "gold_annotations"
@@ -45,21 +45,21 @@ RAW_NOTES_CHECKS = (
 GOLD_CHECKS = tuple(span_checks())
 
 
-def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
+def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
     """Read a batch's files into notes, and list what could not be read."""
-    settings, files = corpus.settings, corpus.files
+    settings, files = installation.settings, installation.files
     if is_withdrawn(files, batch):
         raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
-    arrival, told = _arrival_of(batch, corpus)
+    arrival, how = _arrival_of(batch, installation)
     ignored: list[tuple[str, str]] = []
     notes, faults = _sorted_out(
-        read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))), lang=told.lang
+        read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))), lang=how.lang
     )
     withheld = _withheld(faults, taken={note.note_id for note in notes})
     failed = [Failed(note_id, RAW_NOTES, kind) for note_id, kind, _, _ in withheld]
     languages = Counter(note.lang or "unknown" for note in notes)
     reasons = summarize((kind, place, reason) for _, kind, place, reason in withheld)
-    return Draft(
+    return AssetOutput(
         tables={
             "notes": notes_to_table(notes),
             "failed": failed_to_table(failed),
@@ -83,7 +83,7 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
             "characters": sum(len(note.text) for note in notes),
             "ignored_files": len(ignored),
             "languages": languages_word(languages),
-            "sender": told.sender,
+            "sender": how.sender,
         },
         metadata={
             **show_arrival(arrival),
@@ -92,18 +92,20 @@ def make_raw_notes(batch: str, corpus: Corpus) -> Draft:
             "reasons": show_lines(reasons),
             "ignored": show_counts(Counter(rule for _, rule in ignored), of="Files"),
         },
-        publish=lambda _: record_notes(corpus, batch, notes),
+        publish=lambda _: record_notes(installation, batch, notes),
     )
 
 
-def _arrival_of(batch: str, corpus: Corpus) -> tuple[Arrival, How]:
+def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
     """Return what arrived, checked, and what is said of all of it: language and sender."""
-    arrival = check_arrival(corpus.files, batch, landing=landing_folder(corpus.settings, batch))
-    source = source_of(corpus.settings, batch)
+    arrival = check_arrival(installation.files, batch, landing=landing_folder(installation.settings, batch))
+    source = source_of(installation.settings, batch)
     try:
-        return arrival, how_to_read(corpus.settings, arrival.told, source if source and source.is_dir() else None)
+        return arrival, how_to_read(
+            installation.settings, arrival.overrides, source if source and source.is_dir() else None
+        )
     except ConfigError:  # of its batch.toml; reading gives it as the fault of every file
-        return arrival, how_to_read(corpus.settings, arrival.told)
+        return arrival, how_to_read(installation.settings, arrival.overrides)
 
 
 def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Note], list[Found]]:
@@ -159,18 +161,18 @@ def with_language_code(note: Note, lang: str | None = None) -> Note:
     return replace(note, lang=code if code in CODES else None)
 
 
-def make_gold_annotations(batch: str, corpus: Corpus) -> Draft:
+def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput:
     """Keep the annotations that came with the batch, offsets and labels only."""
-    raw = corpus.files.receipt(RAW_NOTES, batch)
-    notes = notes_from_table(corpus.files.read(RAW_NOTES, batch, "notes"))
+    raw = installation.files.receipt(RAW_NOTES, batch)
+    notes = notes_from_table(installation.files.read(RAW_NOTES, batch, "notes"))
     known = {note.note_id for note in notes}
     gold = [
         as_gold(found.what.spans)
-        for found in read_batch(corpus.settings, corpus.files, batch)
+        for found in read_batch(installation.settings, installation.files, batch)
         if isinstance(found.what, Annotated) and found.what.spans is not None and found.what.note.note_id in known
     ]
     note_table, span_table = spans_to_tables(gold)
-    return Draft(
+    return AssetOutput(
         tables={"spans": span_table, "notes": note_table},
         sources=[raw],
         verdicts=judge_spans(notes, gold, sources=["gold"]),

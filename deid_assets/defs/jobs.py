@@ -15,7 +15,7 @@ from deid_assets.defs.splitting import split_arrivals, waiting
 from deid_assets.intake.arrivals import find_arrival
 from deid_assets.intake.states import open_batches
 from deid_assets.store.files import ALL
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"
@@ -90,12 +90,12 @@ privacy_job = dg.define_asset_job(
     description="Reads what arrived and may be too large for a batch, and makes batches of it.",
     config_schema={},
 )
-def split_op(context: dg.OpExecutionContext, corpus: dg.ResourceParam[Corpus]) -> None:
+def split_op(context: dg.OpExecutionContext, installation: dg.ResourceParam[Installation]) -> None:
     """Split the arrival that the sensor asked for, or all that wait."""
     arrival = context.run.tags.get(ARRIVAL_TAG, "")
     with guarded(context, "landing", arrival or ALL):
-        corpus.snapshot.check_promised()
-        split_arrivals(corpus.settings, only=arrival)
+        installation.snapshot.check_promised()
+        split_arrivals(installation.settings, only=arrival)
 
 
 @dg.job(
@@ -132,7 +132,7 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
 )
 def landing_sensor(
-    context: dg.SensorEvaluationContext, corpus: dg.ResourceParam[Corpus]
+    context: dg.SensorEvaluationContext, installation: dg.ResourceParam[Installation]
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
@@ -140,14 +140,14 @@ def landing_sensor(
     too large for a batch is split by a run of its own, since a tick must be short. While a
     tagger was never trained, new batches wait for it; for one in shadow only until its training failed.
     """
-    settings = corpus.settings
+    settings = installation.settings
     take_in(settings)
-    if training := _training(context.instance, corpus):
+    if training := _training(context.instance, installation):
         return dg.SensorResult(run_requests=[training])
     registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
-    known = open_batches(settings, corpus.files)
+    known = open_batches(settings, installation.files)
     new = [batch for batch in known if batch not in registered]
-    retried = {batch: run_key for batch in known if (run_key := _asked_again(corpus, batch))}
+    retried = {batch: run_key for batch in known if (run_key := _asked_again(installation, batch))}
     large = waiting(landing_store(settings))
     if not new and not retried and not large:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
@@ -164,12 +164,12 @@ def landing_sensor(
     )
 
 
-def _training(instance: dg.DagsterInstance, corpus: Corpus) -> dg.RunRequest | None:
-    untrained = corpus.taggers.untrained()
+def _training(instance: dg.DagsterInstance, installation: Installation) -> dg.RunRequest | None:
+    untrained = installation.taggers.untrained()
     key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
     if not untrained:
         return None
-    if not corpus.taggers.holds_back(untrained) and _failures(instance, TRAINING_JOB, {TAGGERS_TAG: key}):
+    if not installation.taggers.holds_back(untrained) and _failures(instance, TRAINING_JOB, {TAGGERS_TAG: key}):
         return None
     return dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB, tags={TAGGERS_TAG: key})
 
@@ -186,14 +186,14 @@ def _failures(instance: dg.DagsterInstance, job: str, tags: Mapping[str, str]) -
     return instance.get_runs_count(dg.RunsFilter(job_name=job, tags=tags, statuses=ended))
 
 
-def _asked_again(corpus: Corpus, batch: str) -> str:
+def _asked_again(installation: Installation, batch: str) -> str:
     """Return the key of the run that ``deid batches retry`` asked for and that is not made yet, or nothing.
 
     Dagster starts one run per key, so that a failure is not tried for ever.
     """
     try:
-        arrival = find_arrival(corpus.files, batch)
-        raw = corpus.files.find(RAW_NOTES, batch)
+        arrival = find_arrival(installation.files, batch)
+        raw = installation.files.find(RAW_NOTES, batch)
     except DeidError:  # the run itself says what is wrong
         return ""
     if arrival is None or not arrival.attempt:

@@ -12,7 +12,7 @@ from deid_assets.defs.partitions import batch_id
 from deid_assets.intake.arrivals import list_files, sign_arrival
 from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 from deid_assets.store.generation import check_store
 from deid_assets.store.zones import Zone
 
@@ -48,7 +48,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     arrival that an earlier call had staged when it died is taken in first.
     """
     check_store(settings.store)
-    store = CorpusFiles(settings.store, key=settings.receipt_key())
+    store = StoreFiles(settings.store, key=settings.receipt_key())
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
         listed = list_files([arrival], root=settings.landing)

@@ -1,4 +1,4 @@
-"""What the line-up still finds in redacted text: in a keyed draw of the notes, in all where the draw is not clean.
+"""What the ensemble still finds in redacted text: in a keyed draw of the notes, in all where the draw is not clean.
 
 As in ``parts``, nothing here imports Dagster.
 """
@@ -19,7 +19,7 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Edit, Policy, Redacted
-from deid_assets.core.resolve import LineUp
+from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.defs.parts import EDITS, PART_CHARS, split
 from deid_assets.pipeline.resolving import by_note, resolve_all
@@ -27,8 +27,8 @@ from deid_assets.pipeline.searching import Hits, Search, hits_in
 from deid_assets.quality.verdict import Verdict
 
 if TYPE_CHECKING:
-    from deid_resources.corpus import Corpus
     from deid_resources.detectors import Detect
+    from deid_resources.installation import Installation
 
 CHECK = "no_residual_hits"
 Texts = tuple[pa.Table, pa.Table]
@@ -36,7 +36,7 @@ Texts = tuple[pa.Table, pa.Table]
 
 
 def judge_search(found: Search, done: Sequence[str], gates: Gates) -> Verdict:
-    """Check that no note goes on in which the line-up found something, and that enough were searched.
+    """Check that no note goes on in which the ensemble found something, and that enough were searched.
 
     Args:
         found: The search of the batch.
@@ -73,7 +73,7 @@ def _of_draw(found: Search, gates: Gates) -> dict[str, int | float]:
 
 
 def _description(found: Search, *, limit: float) -> str:
-    ran = "The line-up ran again on the redacted text of"
+    ran = "The ensemble ran again on the redacted text of"
     again = (
         f"What it found in {sum(map(bool, found.hits.values())):,} was covered too; "
         f"{len(found.withheld(CHECK)):,} notes in which something was found again are withheld."
@@ -92,13 +92,13 @@ def _only(texts: Texts, chosen: npt.NDArray[np.bool_]) -> Texts:
     return notes.filter(pa.array(chosen)), edits.filter(pa.array(np.repeat(chosen, notes.column("n_edits").to_numpy())))
 
 
-def search(texts: Texts, note_ids: Collection[str], corpus: Corpus, *, policy: Policy, stage: str) -> Hits:
-    """Return what the line-up finds in the kept text of redacted notes, over the worker processes.
+def search(texts: Texts, note_ids: Collection[str], installation: Installation, *, policy: Policy, stage: str) -> Hits:
+    """Return what the ensemble finds in the kept text of redacted notes, over the worker processes.
 
     Args:
         texts: Of the batch.
         note_ids: The notes that are searched.
-        corpus: The installation.
+        installation: The installation.
         policy: The texts were redacted with; what it keeps is no hit.
         stage: Named by failures.
     """
@@ -112,20 +112,20 @@ def search(texts: Texts, note_ids: Collection[str], corpus: Corpus, *, policy: P
     of_edits = np.repeat(number, notes.column("n_edits").to_numpy())
     count = int(number.max()) + 1
     parts = list(zip(split(notes, number, count), split(edits, of_edits, count), strict=True))
-    work = partial(search_part, policy=policy, settings=corpus.settings, stage=stage)
+    work = partial(search_part, policy=policy, settings=installation.settings, stage=stage)
     hits: dict[str, tuple[Span, ...] | Failed] = {}
-    for found in corpus.detectors.map_detecting(work, parts, names=corpus.settings.line_up):
+    for found in installation.detectors.map_detecting(work, parts, names=installation.settings.ensemble):
         hits |= found
     return hits
 
 
 def search_part(texts: Texts, detect: Detect, *, policy: Policy, settings: Settings, stage: str) -> Hits:
-    """Return, per note, what the line-up finds in text that was kept of the original."""
-    line_up = LineUp(settings.line_up, yielding=policy.keep)
+    """Return, per note, what the ensemble finds in text that was kept of the original."""
+    ensemble = Ensemble(settings.ensemble, yielding=policy.keep)
 
     def resolved(notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
-        predictions = {name: by_note(detect(name, notes, stage=stage)) for name in settings.line_up}
-        return resolve_all(notes, predictions, resolve_by=settings.resolve, line_up=line_up)
+        predictions = {name: by_note(detect(name, notes, stage=stage)) for name in settings.ensemble}
+        return resolve_all(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
 
     return hits_in(list(_redacted(*texts)), resolved, policy)
 

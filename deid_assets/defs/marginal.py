@@ -9,8 +9,8 @@ from deid_assets.core.phi import profile
 from deid_assets.defs.records import seconds_per_note
 from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Expense
 from deid_assets.evaluation.marginal import Coverage, marginals
-from deid_assets.reports.bench_tables import best_line_up, marginal_table, table_md
-from deid_resources.corpus import Corpus
+from deid_assets.reports.bench_tables import best_subset_text, marginal_table, table_md
+from deid_resources.installation import Installation
 
 SCHEMA = pa.schema(
     [
@@ -32,16 +32,16 @@ class Marginals:
     shown: str
 
 
-def marginal_value(corpus: Corpus, found: Coverage) -> Marginals:
+def marginal_value(installation: Installation, found: Coverage) -> Marginals:
     """Return what each detector adds: recall gained, precision lost, seconds spent, and the best subset.
 
     Args:
-        corpus: The installation.
+        installation: The installation.
         found: Who marks what in the notes that all detectors were scored on.
     """
     if not found.spans:
         return Marginals(SCHEMA.empty_table(), "No gold spans that all detectors were scored on.")
-    seconds = {name: seconds_per_note(corpus, name) for name in found.detectors}
+    seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
     rows = [
         {
             "detector": one.detector,
@@ -53,13 +53,15 @@ def marginal_value(corpus: Corpus, found: Coverage) -> Marginals:
         }
         for one in marginals(found)
     ]
-    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(corpus, found, seconds))
+    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(installation, found, seconds))
 
 
-def _shown(corpus: Corpus, found: Coverage, seconds: Mapping[str, float | None]) -> str:
+def _shown(installation: Installation, found: Coverage, seconds: Mapping[str, float | None]) -> str:
     entries = [
         Entry(name, expense=Expense(0, 1 / spent, 0.0, 0.0, 0) if spent else None) for name, spent in seconds.items()
     ]
-    board = Bakeoff(profile(corpus.settings.profile), entries, notes=0, coverage=found)
-    shown = "\n\n".join(filter(None, (table_md(marginal_table(board)), best_line_up(found)))) or "One detector alone."
+    board = Bakeoff(profile(installation.settings.profile), entries, notes=0, coverage=found)
+    shown = (
+        "\n\n".join(filter(None, (table_md(marginal_table(board)), best_subset_text(found)))) or "One detector alone."
+    )
     return f"{shown}\n\nSeconds are of detection alone, on one process, over all batches: no start-up, no storing."

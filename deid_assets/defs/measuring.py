@@ -6,9 +6,9 @@ from deid_assets.config import Settings
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.evaluation.counts import Counts, Scheme
-from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement, Wanted
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 
 def wanted(settings: Settings) -> Wanted:
@@ -22,16 +22,16 @@ def wanted(settings: Settings) -> Wanted:
     )
 
 
-def measure(batch: str, corpus: Corpus) -> Measurement:
+def measure(batch: str, installation: Installation) -> Measurement:
     """Return what the gold of a batch shows of its merged spans."""
-    files = corpus.files
-    scores = scores_from_table(files.read(MERGED, batch, "scores")).get(MERGED)
+    files = installation.files
+    scores = scores_from_table(files.read(MERGED_SPANS, batch, "scores")).get(MERGED_SPANS)
     return Measurement(
         notes=int(files.receipt(RAW_NOTES, batch).counts["notes"]),
         annotated=int(files.receipt(GOLD, batch).counts["annotated_notes"]),
         held_out=scores.notes.notes if scores else 0,
-        hidden=scores.micro(Scheme.HIDDEN) if scores else Counts(),
-        wanted=wanted(corpus.settings),
+        covered=scores.micro(Scheme.COVERED) if scores else Counts(),
+        wanted=wanted(installation.settings),
     )
 
 
@@ -42,14 +42,14 @@ def consequence(found: Measurement) -> str:
     return "" if found.measured else "It may leave all the same, because release.require is none."
 
 
-def advice(corpus: Corpus, batches: Sequence[str]) -> str:
+def advice(installation: Installation, batches: Sequence[str]) -> str:
     """Return one line on the batches that were not measured and how that is done; empty where all were."""
-    found = {batch: measure(batch, corpus) for batch in batches if corpus.files.find(MERGED, batch)}
+    found = {batch: measure(batch, installation) for batch in batches if installation.files.find(MERGED_SPANS, batch)}
     short = {batch: one.shortfall for batch, one in found.items() if one.shortfall}
     if not short:
         return ""
     first, reason = next(iter(short.items()))
-    is_kept = wanted(corpus.settings).gold
+    is_kept = wanted(installation.settings).gold
     kept = "not released" if is_kept else "released all the same"
     way_out = ', or set release.require = "none" to release without knowing' if is_kept else ""
     more = f" and {len(short) - 1:,} more" if len(short) > 1 else ""

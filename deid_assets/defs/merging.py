@@ -1,4 +1,4 @@
-"""merged_spans: the line-up's predictions resolved, then spread over each patient's notes."""
+"""merged_spans: the ensemble's predictions resolved, then spread over each patient's notes."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,23 +6,23 @@ from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
-from deid_assets.core.resolve import LineUp
+from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.defs import gates
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import label_counts, show_labels, show_scores
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.gates import judge_gold, measured
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.judging import judge_spans, span_checks
 from deid_assets.defs.scores import scores_to_table
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
-from deid_assets.pipeline.resolving import MERGED, Outcome, by_note, merge
+from deid_assets.pipeline.resolving import MERGED_SPANS, Outcome, by_note, merge
 from deid_assets.pipeline.spreading import SPREAD, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(disjoint=True),
@@ -31,40 +31,40 @@ CHECKS = (
 )
 
 
-def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -> Draft:
-    """Resolve the line-up's spans, spread what they cover, and compare with gold where there is any.
+def make_merged_spans(batch: str, installation: Installation, *, yielding: frozenset[Phi]) -> AssetOutput:
+    """Resolve the ensemble's spans, spread what they cover, and compare with gold where there is any.
 
     Args:
         batch: Partition.
-        corpus: The installation.
-        yielding: Categories that one of the redaction policies may leave in the text; see ``LineUp``.
+        installation: The installation.
+        yielding: Categories that one of the redaction policies may leave in the text; see ``Ensemble``.
     """
-    settings = corpus.settings
-    notes = read_notes_of(batch, corpus)
-    predictions = {name: read_outcomes(f"spans/{name}", batch, corpus) for name in settings.line_up}
-    line_up = LineUp(settings.line_up, yielding=yielding)
-    outcomes = merge(notes, predictions, resolve_by=settings.resolve, line_up=line_up)
+    settings = installation.settings
+    notes = read_notes_of(batch, installation)
+    predictions = {name: read_outcomes(f"spans/{name}", batch, installation) for name in settings.ensemble}
+    ensemble = Ensemble(settings.ensemble, yielding=yielding)
+    outcomes = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(merged)
-    gold = read_held_out(batch, corpus, notes)
+    gold = read_held_out(batch, installation, notes)
     found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
     scores = found.scores
-    return Draft(
+    return AssetOutput(
         tables={
             "spans": span_table,
             "notes": note_table,
             "failed": failed_to_table(failed),
-            "scores": scores_to_table({MERGED: scores} if gold else {}),
+            "scores": scores_to_table({MERGED_SPANS: scores} if gold else {}),
         },
         sources=[
-            corpus.files.receipt(asset, batch)
-            for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.line_up))
+            installation.files.receipt(asset, batch)
+            for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.ensemble))
         ],
         verdicts=[
-            *judge_spans(notes, merged, sources=(*settings.line_up, SPREAD), disjoint=True),
+            *judge_spans(notes, merged, sources=(*settings.ensemble, SPREAD), disjoint=True),
             recall_gate(scores, settings.gates),
-            *judge_gold(found, corpus, batch),
+            *judge_gold(found, installation, batch),
         ],
         counts={
             "notes": len(merged),
@@ -72,7 +72,7 @@ def make_merged_spans(batch: str, corpus: Corpus, *, yielding: frozenset[Phi]) -
             "spans": span_table.num_rows,
             "spread": sum(not is_found(span) for spans in merged for span in spans),
         },
-        metadata=show_scores(scores, title="Line-up against gold")
+        metadata=show_scores(scores, title="Ensemble against gold")
         if gold
         else show_labels(label_counts(merged), title="Merged spans"),
     )
@@ -90,17 +90,17 @@ def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:
     return recall_floor(characters, floors)
 
 
-def read_gold(batch: str, corpus: Corpus) -> dict[str, SpanSet]:
+def read_gold(batch: str, installation: Installation) -> dict[str, SpanSet]:
     """Return the gold spans of a batch by note id; notes without annotation are absent."""
-    files = corpus.files
+    files = installation.files
     found = spans_from_tables(files.read(GOLD, batch, "notes"), files.read(GOLD, batch, "spans"))
     return {spans.note_id: spans for spans in found}
 
 
-def read_held_out(batch: str, corpus: Corpus, notes: Iterable[Note]) -> dict[str, SpanSet]:
+def read_held_out(batch: str, installation: Installation, notes: Iterable[Note]) -> dict[str, SpanSet]:
     """Return the gold that scores and gates may use: without the notes that taggers learn from."""
-    learnt = {note.note_id for note in notes if corpus.is_learnt_from(note)}
-    return {note_id: spans for note_id, spans in read_gold(batch, corpus).items() if note_id not in learnt}
+    learnt = {note.note_id for note in notes if installation.is_learnt_from(note)}
+    return {note_id: spans for note_id, spans in read_gold(batch, installation).items() if note_id not in learnt}
 
 
 def against(gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]) -> list[tuple[SpanSet, SpanSet]]:

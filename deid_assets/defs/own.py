@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.defs.drafts import Check, Draft, Make, Plan
+from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.quality.own import judge_own, own_checks
 from deid_assets.quality.suites import Suite, suite_of, unknown_assets
 
@@ -25,19 +25,21 @@ def asking(suites: Mapping[str, Suite]) -> Iterator[None]:
         _ASKED.reset(token)
 
 
-def with_own_suite(make: Make, plan: Plan) -> tuple[Make, Plan]:
+def with_own_suite(make: Make, declaration: AssetDeclaration) -> tuple[Make, AssetDeclaration]:
     """Return an asset's body and plan with the checks of the suite that names it, if one does."""
-    suite = suite_of(_ASKED.get({}), plan.key)
+    suite = suite_of(_ASKED.get({}), declaration.key)
     if suite is None:
-        return make, plan
+        return make, declaration
 
-    def judged(*args: Any, **options: Any) -> Draft:
-        draft = make(*args, **options)
-        return replace(draft, verdicts=[*draft.verdicts, *judge_own(suite, draft.tables)])
+    def judged(*args: Any, **options: Any) -> AssetOutput:
+        output = make(*args, **options)
+        return replace(output, verdicts=[*output.verdicts, *judge_own(suite, output.tables)])
 
     checks = [Check(name, _DESCRIPTION, blocking=blocking) for name, blocking in own_checks(suite).items()]
     return judged, replace(
-        plan, checks=[*plan.checks, *checks], code_version=f"{plan.code_version}+suite-{suite.digest[:12]}"
+        declaration,
+        checks=[*declaration.checks, *checks],
+        code_version=f"{declaration.code_version}+suite-{suite.digest[:12]}",
     )
 
 

@@ -20,7 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.redacting import Batch, redact_batch
-from deid_assets.pipeline.resolving import MERGED, by_note
+from deid_assets.pipeline.resolving import MERGED_SPANS, by_note
 from deid_assets.pipeline.surviving import Survival
 from deid_assets.pipeline.values import patient_of
 from deid_assets.quality.text_checks import is_unchanged_outside
@@ -55,13 +55,13 @@ EDITS = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NoteTables:
     """Some notes and what is known of them, as the store's tables have it; whole batches too.
 
     Args:
         notes: Schema ``frames.NOTES``.
-        merged: The line-up's spans: ``frames.SPAN_NOTES`` and ``frames.SPANS``.
-        failed: ``frames.FAILED``, the notes that the line-up failed on.
+        merged: The ensemble's spans: ``frames.SPAN_NOTES`` and ``frames.SPANS``.
+        failed: ``frames.FAILED``, the notes that the ensemble failed on.
         gold: People's spans to be redacted or sought, as ``merged``.
     """
 
@@ -72,7 +72,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RedactedTables:
     """What became of the notes of a part.
 
     Args:
@@ -94,7 +94,7 @@ class Made:
     fallbacks: Mapping[str, Mapping[str, int]]
 
 
-def parts_of(batch: Part) -> list[Part]:
+def parts_of(batch: NoteTables) -> list[NoteTables]:
     """Return a batch in parts; which note is in which depends on the batch alone, not on the number of workers.
 
     Raises:
@@ -115,7 +115,7 @@ def parts_of(batch: Part) -> list[Part]:
     places = places_of(batch.failed, ids)
     tables.append(split(batch.failed, np.where(places < 0, -1, number[places]), count))
     return [
-        Part(notes, (merged, merged_spans), failed, (gold, gold_spans))
+        NoteTables(notes, (merged, merged_spans), failed, (gold, gold_spans))
         for notes, merged, merged_spans, gold, gold_spans, failed in zip(*tables, strict=True)
     ]
 
@@ -151,12 +151,14 @@ def split(table: pa.Table, number: Numbers, count: int) -> list[pa.Table]:
     return [table.take(pa.array(order[start:end])) for start, end in pairwise(edges)]
 
 
-def originals_in(part: Part, *, policy: Policy, settings: Settings) -> Container[str]:
+def originals_in(part: NoteTables, *, policy: Policy, settings: Settings) -> Container[str]:
     """Return the values of a part that no surrogate may be."""
     return _read(part, policy, settings)[0].originals(policy, settings.key())
 
 
-def redact_part(part: Part, *, policy: Policy, settings: Settings, stage: str, originals: Container[str]) -> Made:
+def redact_part(
+    part: NoteTables, *, policy: Policy, settings: Settings, stage: str, originals: Container[str]
+) -> RedactedTables:
     """Redact a part of a batch and look for known values that are left.
 
     The key is read where it is needed, and is not sent.
@@ -170,7 +172,7 @@ def redact_part(part: Part, *, policy: Policy, settings: Settings, stage: str, o
     """
     batch, withheld = _read(part, policy, settings)
     done = redact_batch(batch, policy, key=settings.key(), stage=stage, originals=originals)
-    return Made(
+    return RedactedTables(
         notes=_notes_table(done.redacted),
         edits=_edits_table([found for _, found in done.redacted]),
         failed=failed_to_table([*withheld, *done.withheld]),
@@ -187,7 +189,7 @@ def redact_part(part: Part, *, policy: Policy, settings: Settings, stage: str, o
     )
 
 
-def with_hits(batch: Part, hits: Mapping[str, Sequence[Span]]) -> Part:
+def with_hits(batch: NoteTables, hits: Mapping[str, Sequence[Span]]) -> NoteTables:
     """Return the notes of the patients in whose redacted notes something was found, with that covered and spread."""
     notes = notes_from_table(batch.notes)
     patients = {patient_of(note) for note in notes if note.note_id in hits}
@@ -198,7 +200,7 @@ def with_hits(batch: Part, hits: Mapping[str, Sequence[Span]]) -> Part:
     return replace(part, merged=spans_to_tables(wider.spans.values()))
 
 
-def _of_notes(batch: Part, notes: pa.Table) -> Part:
+def _of_notes(batch: NoteTables, notes: pa.Table) -> NoteTables:
     """Return a batch with these of its notes alone."""
     ids = notes.column("note_id").combine_chunks()
 
@@ -207,21 +209,21 @@ def _of_notes(batch: Part, notes: pa.Table) -> Part:
 
     merged, merged_spans = batch.merged
     gold, gold_spans = batch.gold
-    return Part(notes, (only(merged), only(merged_spans)), only(batch.failed), (only(gold), only(gold_spans)))
+    return NoteTables(notes, (only(merged), only(merged_spans)), only(batch.failed), (only(gold), only(gold_spans)))
 
 
-def _read(part: Part, policy: Policy, settings: Settings) -> tuple[Batch, list[Failed]]:
+def _read(part: NoteTables, policy: Policy, settings: Settings) -> tuple[Batch, list[Failed]]:
     """Return the notes that can be redacted with what must be replaced in each, and the notes withheld before."""
     merged = by_note([*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)])
     gold = {spans.note_id: spans for spans in spans_from_tables(*part.gold)}
     notes, withheld, known = list[Note](), list[Failed](), dict[str, DisjointSpans]()
     for note in notes_from_table(part.notes):
-        found = merged.get(note.note_id, Failed(note.note_id, MERGED, "Missing"))
+        found = merged.get(note.note_id, Failed(note.note_id, MERGED_SPANS, "Missing"))
         if isinstance(found, DisjointSpans):
             known[note.note_id] = found.checked(note)
             notes.append(note)
         else:
-            withheld.append(found if isinstance(found, Failed) else Failed(note.note_id, MERGED, "Overlapping"))
+            withheld.append(found if isinstance(found, Failed) else Failed(note.note_id, MERGED_SPANS, "Overlapping"))
     batch = Batch(notes, known, gold)
     return (batch.with_gold(policy) if settings.redact_gold else batch), withheld
 

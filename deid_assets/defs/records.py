@@ -7,58 +7,58 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Evaluation
 from deid_assets.store.files import Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 CORPUS = "default"
 """One installation holds one corpus."""
 
 
-def record_notes(corpus: Corpus, batch: str, notes: Iterable[Note]) -> None:
+def record_notes(installation: Installation, batch: str, notes: Iterable[Note]) -> None:
     """Enter the notes of a batch, without their texts."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    with corpus.database.session() as session:
+    with installation.database.session() as session:
         records.save_batch(session, batch, corpus=CORPUS)
-        records.save_notes(session, batch, notes, key=corpus.key)
+        records.save_notes(session, batch, notes, key=installation.key)
         session.commit()
 
 
 def record_spans(
-    corpus: Corpus, batch: str, detector: str, span_sets: Iterable[SpanSet], *, notes: int, seconds: float
+    installation: Installation, batch: str, detector: str, span_sets: Iterable[SpanSet], *, notes: int, seconds: float
 ) -> None:
     """Enter what a detector found, and how long it took for so many notes."""
     from deid_assets.store import records, timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    plugin = corpus.plugins[detector]
-    with corpus.database.session() as session:
+    plugin = installation.plugins[detector]
+    with installation.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
-        records.save_spans(session, batch, version, span_sets, key=corpus.key)
+        records.save_spans(session, batch, version, span_sets, key=installation.key)
         timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
 
 
-def seconds_per_note(corpus: Corpus, detector: str) -> float | None:
+def seconds_per_note(installation: Installation, detector: str) -> float | None:
     """Return what a detector's present version takes per note, over all batches; ``None`` where it ran on none."""
     from deid_assets.store import timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    plugin = corpus.plugins[detector]
-    with corpus.database.session(read_only=True) as session:
+    plugin = installation.plugins[detector]
+    with installation.database.session(read_only=True) as session:
         return timings.seconds_per_note(session, detector, plugin.version, digest=plugin.digest)
 
 
-def record_scores(corpus: Corpus, detector: str, per_batch: Mapping[str, Evaluation]) -> None:
+def record_scores(installation: Installation, detector: str, per_batch: Mapping[str, Evaluation]) -> None:
     """Enter a detector's scores, batch by batch."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
-    plugin = corpus.plugins[detector]
-    with corpus.database.session() as session:
+    plugin = installation.plugins[detector]
+    with installation.database.session() as session:
         version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
         for batch, evaluation in per_batch.items():
             records.save_evaluation(session, batch, version, evaluation)
         session.commit()
 
 
-def record_release(corpus: Corpus, batch: str, policy: str, receipt: Receipt) -> None:
+def record_release(installation: Installation, batch: str, policy: str, receipt: Receipt) -> None:
     """Enter a release."""
     from deid_assets.store import records, tables  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
@@ -70,12 +70,12 @@ def record_release(corpus: Corpus, batch: str, policy: str, receipt: Receipt) ->
         quarantined=int(receipt.counts["quarantined"]),
         created_at=datetime.fromisoformat(receipt.created_at),
     )
-    with corpus.database.session() as session:
+    with installation.database.session() as session:
         records.save_release(session, row)
         session.commit()
 
 
-def record_run(corpus: Corpus, receipt: Receipt, *, dagster_run_id: str, started: datetime) -> None:
+def record_run(installation: Installation, receipt: Receipt, *, dagster_run_id: str, started: datetime) -> None:
     """Enter that a partition was made, when and how fast."""
     from deid_assets.store import records, tables  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
@@ -89,6 +89,6 @@ def record_run(corpus: Corpus, receipt: Receipt, *, dagster_run_id: str, started
         notes=int(receipt.counts.get("notes", receipt.counts.get("annotated_notes", 0))),
         failed=int(receipt.counts.get("withheld", receipt.counts.get("failed", 0))),
     )
-    with corpus.database.session() as session:
+    with installation.database.session() as session:
         records.save_run(session, row)
         session.commit()

@@ -14,22 +14,22 @@ from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.display import show_counts, show_labels
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.leftovers import CHECK, judge_search, search
 from deid_assets.defs.parts import (
     EDITS,
     NOTES,
-    Made,
-    Part,
+    NoteTables,
+    RedactedTables,
     originals_in,
     parts_of,
     places_of,
     redact_part,
     with_hits,
 )
-from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.pipeline.searching import Draw, Hits, verify
 from deid_assets.policies.collisions import Originals
 from deid_assets.policies.surrogate import originals_of, require_packs
@@ -37,7 +37,7 @@ from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.text_checks import changed_verdict, complete
 from deid_assets.store.frames import failed_from_table, failed_to_table
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 __all__ = ["CHECKS", "EDITS", "NOTES", "QUARANTINE", "QUARANTINE_CHECKS", "make_quarantine", "make_redacted_notes"]
 
@@ -47,37 +47,37 @@ CHECKS = (
     Check("complete", "Every note that came in came out or is listed as withheld."),
     Check("unchanged_outside", "Outside the replaced spans, every character is the original's."),
     Check("survivors", "No value that people or a detector marked is left in the text."),
-    Check(CHECK, "The line-up finds nothing in what was kept of the text in the end; see gates.residual_sample."),
+    Check(CHECK, "The ensemble finds nothing in what was kept of the text in the end; see gates.residual_sample."),
     Check("quarantine_share", "Few enough notes are withheld."),
 )
 QUARANTINE_CHECKS = (Check("complete", "Every note received is redacted under the release policy or listed here."),)
 
 
-def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
+def make_redacted_notes(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
     """Redact a batch under one policy and withhold every note in which something is left."""
     stage = f"redacted_notes/{policy.name}"
-    stored = _read(batch, corpus)
+    stored = _read(batch, installation)
     require_packs(policy, _languages(stored))
-    redaction = _Redaction(stored, policy, corpus, stage=stage)
-    gates, received = corpus.settings.gates, stored.notes.column("note_id").to_pylist()
+    redaction = _Redaction(stored, policy, installation, stage=stage)
+    gates, received = installation.settings.gates, stored.notes.column("note_id").to_pylist()
     found = verify(
         redaction.made.notes.column("note_id").to_pylist(),
         search=redaction.search,
         redo=redaction.redo,
-        draw=Draw(corpus.key, gates.residual_sample, gates.residual),
+        draw=Draw(installation.key, gates.residual_sample, gates.residual),
     )
     done = _held_back(redaction.made, found.withheld(stage), received)
     ids = done.notes.column("note_id").to_pylist()
     withheld = failed_from_table(done.failed)
-    return Draft(
+    return AssetOutput(
         tables={"notes": done.notes, "edits": done.edits, "failed": done.failed},
-        sources=[corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, MERGED)],
+        sources=[installation.files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, MERGED_SPANS)],
         verdicts=[
             complete(received, ids, (failed.note_id for failed in withheld)),
             changed_verdict(len(ids), changed=len(done.changed)),
             survival_verdict([done.survival[note_id] for note_id in ids], values=done.values),
             judge_search(found, ids, gates),
-            _few_withheld(len(withheld), len(received), corpus.settings),
+            _few_withheld(len(withheld), len(received), installation.settings),
         ],
         counts=_counts(done),
         metadata={
@@ -88,16 +88,18 @@ def make_redacted_notes(batch: str, corpus: Corpus, *, policy: Policy) -> Draft:
     )
 
 
-def make_quarantine(batch: str, corpus: Corpus, *, policy: str) -> Draft:
+def make_quarantine(batch: str, installation: Installation, *, policy: str) -> AssetOutput:
     """List every note of a batch that the release policy does not let out, with the stage and the reason."""
     redacted = f"redacted_notes/{policy}"
-    received = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
-    unread = failed_from_table(corpus.files.read(RAW_NOTES, batch, "failed"))
-    withheld = [*unread, *failed_from_table(corpus.files.read(redacted, batch, "failed"))]
-    done = corpus.files.read(redacted, batch, "notes").column("note_id").to_pylist()
-    return Draft(
-        tables={"failed": _with_remedies(failed_to_table(withheld), corpus.files.read(RAW_NOTES, batch, "reasons"))},
-        sources=[corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, MERGED, redacted)],
+    received = installation.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
+    unread = failed_from_table(installation.files.read(RAW_NOTES, batch, "failed"))
+    withheld = [*unread, *failed_from_table(installation.files.read(redacted, batch, "failed"))]
+    done = installation.files.read(redacted, batch, "notes").column("note_id").to_pylist()
+    return AssetOutput(
+        tables={
+            "failed": _with_remedies(failed_to_table(withheld), installation.files.read(RAW_NOTES, batch, "reasons"))
+        },
+        sources=[installation.files.receipt(asset, batch) for asset in (RAW_NOTES, MERGED_SPANS, redacted)],
         verdicts=[
             complete([*received, *(failed.note_id for failed in unread)], done, (failed.note_id for failed in withheld))
         ],
@@ -117,18 +119,18 @@ def _with_remedies(failed: pa.Table, reasons: pa.Table) -> pa.Table:
     return failed
 
 
-def _read(batch: str, corpus: Corpus) -> Part:
+def _read(batch: str, installation: Installation) -> NoteTables:
     """Return what is stored of a batch."""
-    read = partial(corpus.files.read, batch=batch)
-    return Part(
+    read = partial(installation.files.read, batch=batch)
+    return NoteTables(
         notes=read(RAW_NOTES, table="notes"),
-        merged=(read(MERGED, table="notes"), read(MERGED, table="spans")),
-        failed=read(MERGED, table="failed"),
+        merged=(read(MERGED_SPANS, table="notes"), read(MERGED_SPANS, table="spans")),
+        failed=read(MERGED_SPANS, table="failed"),
         gold=(read(GOLD, table="notes"), read(GOLD, table="spans")),
     )
 
 
-def _languages(batch: Part) -> set[str | None]:
+def _languages(batch: NoteTables) -> set[str | None]:
     """Return the languages of the notes that will be redacted."""
     failed = pc.is_in(batch.notes.column("note_id"), value_set=batch.failed.column("note_id").combine_chunks())
     return set(batch.notes.filter(pc.invert(failed)).column("lang").unique().to_pylist())
@@ -137,11 +139,11 @@ def _languages(batch: Part) -> set[str | None]:
 class _Redaction:
     """A batch on its way through redaction and verification, over the worker processes."""
 
-    def __init__(self, batch: Part, policy: Policy, corpus: Corpus, *, stage: str) -> None:
-        self._batch, self._policy, self._corpus, self._stage = batch, policy, corpus, stage
+    def __init__(self, batch: NoteTables, policy: Policy, installation: Installation, *, stage: str) -> None:
+        self._batch, self._policy, self._corpus, self._stage = batch, policy, installation, stage
         self._note_ids = batch.notes.column("note_id").combine_chunks()
         parts = parts_of(batch)
-        self._originals = _originals(parts, policy, corpus)
+        self._originals = _originals(parts, policy, installation)
         self.made = self._redacted(parts)
 
     def search(self, note_ids: Collection[str]) -> Hits:
@@ -156,24 +158,24 @@ class _Redaction:
         redone: list[str] = again.notes.column("note_id").to_pylist()
         return redone
 
-    def _redacted(self, parts: Sequence[Part]) -> Made:
-        corpus, policy = self._corpus, self._policy
+    def _redacted(self, parts: Sequence[NoteTables]) -> RedactedTables:
+        installation, policy = self._corpus, self._policy
         work = partial(
-            redact_part, policy=policy, settings=corpus.settings, stage=self._stage, originals=self._originals
+            redact_part, policy=policy, settings=installation.settings, stage=self._stage, originals=self._originals
         )
-        return _joined(corpus.detectors.map(work, parts), self._note_ids)
+        return _joined(installation.detectors.map(work, parts), self._note_ids)
 
 
-def _originals(parts: Sequence[Part], policy: Policy, corpus: Corpus) -> Container[str]:
+def _originals(parts: Sequence[NoteTables], policy: Policy, installation: Installation) -> Container[str]:
     """Return the values of the batch that no surrogate may be; nothing is read for a policy that writes none."""
-    if not isinstance(originals_of(policy, corpus.key, ()), Originals):
+    if not isinstance(originals_of(policy, installation.key, ()), Originals):
         return ()
-    found = corpus.detectors.map(partial(originals_in, policy=policy, settings=corpus.settings), parts)
-    return Originals.merged(corpus.key, [one for one in found if isinstance(one, Originals)])
+    found = installation.detectors.map(partial(originals_in, policy=policy, settings=installation.settings), parts)
+    return Originals.merged(installation.key, [one for one in found if isinstance(one, Originals)])
 
 
-def _joined(parts: Sequence[Made], note_ids: pa.Array) -> Made:
-    return Made(
+def _joined(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTables:
+    return RedactedTables(
         notes=_in_order([part.notes for part in parts], note_ids),
         edits=_in_order([part.edits for part in parts], note_ids),
         failed=_in_order([part.failed for part in parts], note_ids),
@@ -190,13 +192,13 @@ def _in_order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
     return table.take(pa.array(np.argsort(places_of(table, note_ids), kind="stable"))).combine_chunks()
 
 
-def _held_back(made: Made, withheld: Mapping[str, Failed], note_ids: Sequence[str]) -> Made:
+def _held_back(made: RedactedTables, withheld: Mapping[str, Failed], note_ids: Sequence[str]) -> RedactedTables:
     """Return what is left when some notes are withheld; they are listed with the others that failed."""
     failed = _in_order([made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string()))
     return replace(_without(made, withheld.keys()), failed=failed)
 
 
-def _without(made: Made, note_ids: AbstractSet[str]) -> Made:
+def _without(made: RedactedTables, note_ids: AbstractSet[str]) -> RedactedTables:
     """Return what became of all other notes."""
     held = pa.array(note_ids, pa.string())
 
@@ -224,7 +226,7 @@ def _few_withheld(withheld: int, received: int, settings: Settings) -> Verdict:
     )
 
 
-def _counts(done: Made) -> dict[str, int]:
+def _counts(done: RedactedTables) -> dict[str, int]:
     fallbacks = _fallbacks(done)
     return {
         "notes": done.notes.num_rows,
@@ -235,7 +237,7 @@ def _counts(done: Made) -> dict[str, int]:
     }
 
 
-def _fallbacks(done: Made) -> dict[str, int]:
+def _fallbacks(done: RedactedTables) -> dict[str, int]:
     """Return, per category, how many replacements are tags because the policy's action could not be carried out."""
     counts: Counter[str] = Counter()
     for of_note in done.fallbacks.values():

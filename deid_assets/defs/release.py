@@ -12,7 +12,7 @@ import deid_assets
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.drafts import Check, Draft
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.measuring import measure
@@ -20,14 +20,14 @@ from deid_assets.defs.merging import read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.formats.atomic import atomic_file
-from deid_assets.pipeline.resolving import MERGED
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 RELEASED = "released_corpus"
 
@@ -48,14 +48,16 @@ NOTES = pa.schema(
 )
 
 
-def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_versions: Mapping[str, str]) -> Draft:
+def make_released_corpus(
+    batch: str, installation: Installation, *, policy: Policy, code_versions: Mapping[str, str]
+) -> AssetOutput:
     """Publish a batch's redacted notes under new ids, if the whole chain of receipts holds.
 
     The stored check rows of Dagster are not asked: anyone who reaches the web server can write them.
 
     Args:
         batch: Partition.
-        corpus: The installation.
+        installation: The installation.
         policy: The one that is released.
         code_versions: Slash path to present code version, of every asset on the way.
 
@@ -63,24 +65,24 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
     """
     redacted = f"redacted_notes/{policy.name}"
-    verify_current(REPORT, batch, corpus, code_versions=code_versions)
-    sources = [corpus.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)]
-    approval = find_approval(corpus.files, batch) if corpus.settings.release.approval else None
-    found = measure(batch, corpus)
-    notes = corpus.files.read(redacted, batch, "notes")
-    released = _under_new_ids(notes, corpus)
-    raw = corpus.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
-    unread = corpus.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
-    held = corpus.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
-    kept = _baseline(batch, corpus)
-    return Draft(
+    verify_current(REPORT, batch, installation, code_versions=code_versions)
+    sources = [installation.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)]
+    approval = find_approval(installation.files, batch) if installation.settings.release.approval else None
+    found = measure(batch, installation)
+    notes = installation.files.read(redacted, batch, "notes")
+    released = _under_new_ids(notes, installation)
+    raw = installation.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
+    unread = installation.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
+    held = installation.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
+    kept = _baseline(batch, installation)
+    return AssetOutput(
         tables={"notes": released},
         sources=[*sources, *([approval] if approval else [])],
         verdicts=[
             Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
             complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
             found.judge(),
-            _approved(approval, batch, corpus),
+            _approved(approval, batch, installation),
         ],
         counts={
             "policy": policy.name,
@@ -91,28 +93,30 @@ def make_released_corpus(batch: str, corpus: Corpus, *, policy: Policy, code_ver
             "measured": int(found.measured),
             BASELINE_NOTES: len(kept),
         },
-        metadata={"folder": str(release_folder(corpus, batch))},
-        publish=lambda receipt: _record(corpus, policy, receipt, kept=kept),
-        release=lambda receipt: _release(corpus, policy, released, receipt),
+        metadata={"folder": str(release_folder(installation, batch))},
+        publish=lambda receipt: _record(installation, policy, receipt, kept=kept),
+        release=lambda receipt: _release(installation, policy, released, receipt),
     )
 
 
-def _under_new_ids(notes: pa.Table, corpus: Corpus) -> pa.Table:
+def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     released = pa.table(
         {
-            "id": [pseudonym(corpus, "note", value) for value in notes.column("note_id").to_pylist()],
-            "patient_id": [pseudonym(corpus, "patient", value) for value in notes.column("patient_id").to_pylist()],
+            "id": [pseudonym(installation, "note", value) for value in notes.column("note_id").to_pylist()],
+            "patient_id": [
+                pseudonym(installation, "patient", value) for value in notes.column("patient_id").to_pylist()
+            ],
             "lang": notes.column("lang"),
             "text": notes.column("text"),
         },
         schema=NOTES,
     )
     # The new ids follow from the key, and so does their order.
-    return released.sort_by("id") if corpus.settings.release.shuffle else released
+    return released.sort_by("id") if installation.settings.release.shuffle else released
 
 
-def _approved(approval: Receipt | None, batch: str, corpus: Corpus) -> Verdict:
-    asked = corpus.settings.release.approval
+def _approved(approval: Receipt | None, batch: str, installation: Installation) -> Verdict:
+    asked = installation.settings.release.approval
     description = "Approved, with the digest of the page that was read."
     if asked and approval is None:
         description = f"Nobody approved the present page; read it, and then run deid approve for batch {batch}."
@@ -120,70 +124,71 @@ def _approved(approval: Receipt | None, batch: str, corpus: Corpus) -> Verdict:
     return verdict.unless(not asked, "release.approval asks for none")
 
 
-def pseudonym(corpus: Corpus, kind: str, value: str | None) -> str | None:
+def pseudonym(installation: Installation, kind: str, value: str | None) -> str | None:
     """Return the id under which a note or patient is released: keyed, so the same in every release."""
-    return None if value is None else f"{kind[0]}-{corpus.key.derive('released', kind, value).hex()[:20]}"
+    return None if value is None else f"{kind[0]}-{installation.key.derive('released', kind, value).hex()[:20]}"
 
 
-def release_folder(corpus: Corpus, batch: str) -> Path:
+def release_folder(installation: Installation, batch: str) -> Path:
     """Return the folder with a release's notes and manifest."""
-    return corpus.settings.released / batch
+    return installation.settings.released / batch
 
 
-def _baseline(batch: str, corpus: Corpus) -> list[SpanSet]:
+def _baseline(batch: str, installation: Installation) -> list[SpanSet]:
     """Return what the next release of the batch is held against."""
-    merged = (corpus.files.read(MERGED, batch, table) for table in ("notes", "spans"))
-    return baseline_of(spans_from_tables(*merged), read_gold(batch, corpus))
+    merged = (installation.files.read(MERGED_SPANS, batch, table) for table in ("notes", "spans"))
+    return baseline_of(spans_from_tables(*merged), read_gold(batch, installation))
 
 
-def _record(corpus: Corpus, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
+def _record(installation: Installation, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
     """Keep the baseline, and enter the release in the text-free store."""
-    keep_baseline(corpus, kept, receipt)
-    record_release(corpus, receipt.batch, policy.name, receipt)
+    keep_baseline(installation, kept, receipt)
+    record_release(installation, receipt.batch, policy.name, receipt)
 
 
-def _release(corpus: Corpus, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
+def _release(installation: Installation, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
     """Put the exchange file and its manifest where the batch's last release is."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
     digests = {"notes.jsonl": hashlib.sha256(lines).hexdigest()}
-    manifest = make_manifest(receipt.batch, corpus, policy, receipt, files=digests)
-    with atomic_file(corpus.settings.home / PUBLIC_KEY) as file:
-        file.write(corpus.release_signer.public.to_pem())
-    corpus.releases.publish(receipt.batch, {"notes.jsonl": lines}, manifest)
+    manifest = make_manifest(receipt.batch, installation, policy, receipt, files=digests)
+    with atomic_file(installation.settings.home / PUBLIC_KEY) as file:
+        file.write(installation.release_signer.public.to_pem())
+    installation.releases.publish(receipt.batch, {"notes.jsonl": lines}, manifest)
 
 
-def check_released(corpus: Corpus, receipt: Receipt) -> None:
+def check_released(installation: Installation, receipt: Receipt) -> None:
     """Check that a batch's release is there, whole, the newest, and rests on this receipt.
 
     Raises:
         InputError: There is none.
         ProvenanceError: One of these fails.
     """
-    manifest = corpus.releases.check(receipt.batch)
+    manifest = installation.releases.check(receipt.batch)
     if manifest["receipts"].get(receipt.name, {}).get("digest") != receipt.digest:
         raise ProvenanceError(f"{receipt.name}: the release rests on another receipt; materialize it again")
 
 
 def make_manifest(
-    batch: str, corpus: Corpus, policy: Policy, receipt: Receipt, *, files: Mapping[str, str]
+    batch: str, installation: Installation, policy: Policy, receipt: Receipt, *, files: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what a release rests on: files, policy, detectors, verdicts and receipts, not signed yet."""
-    chain = release_chain(receipt, corpus)
-    plugins = corpus.plugins
+    chain = release_chain(receipt, installation)
+    plugins = installation.plugins
     return {
         "batch": batch,
         "software": f"deid-assets {deid_assets.__version__}",
         "created_at": receipt.created_at,
         "files": dict(files),
         "policy": {"name": policy.name, "digest": policy.digest},
-        "line_up": {
-            name: {"version": plugins[name].version, "digest": plugins[name].digest} for name in corpus.settings.line_up
+        "ensemble": {
+            name: {"version": plugins[name].version, "digest": plugins[name].digest}
+            for name in installation.settings.ensemble
         },
         "receipts": {link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain},
         "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
         "counts": dict(receipt.counts),
-        **measure(batch, corpus).to_json(),
-        "page": corpus.files.receipt(REPORT, batch).counts[PAGE],
+        **measure(batch, installation).to_json(),
+        "page": installation.files.receipt(REPORT, batch).counts[PAGE],
         "approval": _approval_of(chain),
     }
 
@@ -194,16 +199,16 @@ def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
     return None if found is None else {"by": found.counts["by"], "at": found.created_at, "page": found.counts[PAGE]}
 
 
-def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Mapping[str, str]) -> None:
+def verify_current(asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]) -> None:
     """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code would make the same.
 
-    Else a manifest would name a policy or a line-up that the text never saw.
+    Else a manifest would name a policy or an ensemble that the text never saw.
 
     Raises:
         ProvenanceError: One of these fails; the message names the asset to make again.
     """
-    corpus.files.verify_chain(asset, batch)
-    for link in release_chain(corpus.files.receipt(asset, batch), corpus):
+    installation.files.verify_chain(asset, batch)
+    for link in release_chain(installation.files.receipt(asset, batch), installation):
         if link.code_version != code_versions.get(link.asset):
             raise ProvenanceError(
                 f"{link.asset}, batch {batch}: made by another version of its code, policy or settings than the present; "
@@ -211,14 +216,14 @@ def verify_current(asset: str, batch: str, corpus: Corpus, *, code_versions: Map
             )
 
 
-def release_chain(receipt: Receipt, corpus: Corpus) -> list[Receipt]:
+def release_chain(receipt: Receipt, installation: Installation) -> list[Receipt]:
     """Return the receipt and all it was made from, each once, the first inputs first."""
     found: dict[str, Receipt] = {}
 
     def visit(link: Receipt) -> None:
         for name in sorted(link.inputs):
             if name not in found:
-                visit(corpus.files.receipt(*name.rsplit("@", 1)))
+                visit(installation.files.receipt(*name.rsplit("@", 1)))
         found[link.name] = link
 
     visit(receipt)

@@ -22,9 +22,9 @@ from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
 from deid_assets.store.files import ALL
 from deid_assets.system.interrupts import interrupts_handled
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 from deid_resources.processes import Stopped, check_stop, end_workers, is_stopping, request_stop
-from deid_resources.progress import heard_by
+from deid_resources.progress import progress_callback
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -88,7 +88,7 @@ class Graph:
     """An installation's graph with the instance that records its runs."""
 
     defs: dg.Definitions
-    corpus: Corpus
+    installation: Installation
     instance: dg.DagsterInstance
 
     def make(self, passes: Sequence[Pass], console: Console, wanted: Wanted | None = None) -> Outcome:
@@ -123,7 +123,7 @@ class Graph:
             share = f", {done:,} of {of:,}" if of else ""
             progress.update(task, description=f"{place}: {what}{share}")
 
-        with heard_by(show):
+        with progress_callback(show):
             try:
                 result = self._job(one).execute_in_process(
                     partition_key=None if one.batch == ALL else one.batch,
@@ -148,9 +148,9 @@ class Graph:
         wished = [key for key in keys if wanted.only is None or key in wanted.only]
         if wanted.again or not wished:
             return wished
-        stale = [key for key in stale_assets(self.defs, self.corpus, one.batch, self.instance) if key in wished]
+        stale = [key for key in stale_assets(self.defs, self.installation, one.batch, self.instance) if key in wished]
         specs = {spec.key: spec for spec in self.defs.resolve_all_asset_specs()}
-        return without_known_stops(specs, self.corpus, one.batch, stale)
+        return without_known_stops(specs, self.installation, one.batch, stale)
 
     def _job(self, one: Pass) -> dg.JobDefinition:
         return self.defs.resolve_job_def(one.job)

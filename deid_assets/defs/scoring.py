@@ -6,9 +6,9 @@ import dagster as dg
 
 from deid_assets.core.phi import profile
 from deid_assets.defs.comparing import Cards, compare
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_png, show_scores
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.marginal import marginal_value
 from deid_assets.defs.merging import against, read_held_out
@@ -19,7 +19,7 @@ from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.store.files import ALL
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 LEADERBOARD = "leaderboard"
 
@@ -35,16 +35,16 @@ LEADERBOARD_CHECKS = (
 )
 
 
-def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
+def make_scorecard(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
     """Score one detector on every batch that has gold and its spans; the counts add up."""
     asset = f"spans/{detector}"
-    with_gold = gold_batches(corpus)
-    done = scored_batches(corpus, asset)
-    per_batch = {batch: score_batch(batch, corpus, detector) for batch in done}
-    total = sum(per_batch.values(), Evaluation(corpus.settings.profile))
-    return Draft(
+    with_gold = gold_batches(installation)
+    done = scored_batches(installation, asset)
+    per_batch = {batch: score_batch(batch, installation, detector) for batch in done}
+    total = sum(per_batch.values(), Evaluation(installation.settings.profile))
+    return AssetOutput(
         tables={"scores": scores_to_table(per_batch)},
-        sources=[corpus.files.receipt(name, batch) for batch in done for name in (GOLD, asset)],
+        sources=[installation.files.receipt(name, batch) for batch in done for name in (GOLD, asset)],
         verdicts=[
             Verdict(
                 "gold_covered",
@@ -57,45 +57,45 @@ def make_scorecard(_batch: str, corpus: Corpus, *, detector: str) -> Draft:
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
-            "scored_on": sample_in_words([corpus.files.receipt(asset, batch) for batch in done]),
-            "batches": dg.MetadataValue.md(batches_md(per_batch, profile_name=corpus.settings.profile)),
+            "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
+            "batches": dg.MetadataValue.md(batches_md(per_batch, profile_name=installation.settings.profile)),
         },
-        publish=lambda _: record_scores(corpus, detector, per_batch),
+        publish=lambda _: record_scores(installation, detector, per_batch),
     )
 
 
-def gold_batches(corpus: Corpus) -> list[str]:
+def gold_batches(installation: Installation) -> list[str]:
     """Return the batches in which people annotated notes."""
-    files = corpus.files
+    files = installation.files
     return [batch for batch in files.batches(GOLD) if files.receipt(GOLD, batch).counts["annotated_notes"]]
 
 
-def scored_batches(corpus: Corpus, asset: str) -> list[str]:
+def scored_batches(installation: Installation, asset: str) -> list[str]:
     """Return the batches that have both gold and the detector's spans."""
-    present = set(corpus.files.batches(asset))
-    return [batch for batch in gold_batches(corpus) if batch in present]
+    present = set(installation.files.batches(asset))
+    return [batch for batch in gold_batches(installation) if batch in present]
 
 
-def score_batch(batch: str, corpus: Corpus, detector: str) -> Evaluation:
+def score_batch(batch: str, installation: Installation, detector: str) -> Evaluation:
     """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
-    notes = read_notes_of(batch, corpus)
+    notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
-    outcomes = read_outcomes(f"spans/{detector}", batch, corpus)
-    receipt = corpus.files.receipt(f"spans/{detector}", batch)
-    pairs = against(gold_of_sample(read_held_out(batch, corpus, notes), outcomes, receipt), outcomes)
-    return evaluate_corpus(pairs, profile=profile(corpus.settings.profile), lengths=lengths)
+    outcomes = read_outcomes(f"spans/{detector}", batch, installation)
+    receipt = installation.files.receipt(f"spans/{detector}", batch)
+    pairs = against(gold_of_sample(read_held_out(batch, installation, notes), outcomes, receipt), outcomes)
+    return evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
 
 
-def make_leaderboard(_batch: str, corpus: Corpus, *, detectors: Sequence[str]) -> Draft:
+def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
     """Put the score cards side by side, with what each detector adds to the others."""
-    present = [name for name in detectors if corpus.files.find(f"scorecard/{name}", ALL)]
-    cards = {name: scores_from_table(corpus.files.read(f"scorecard/{name}", ALL, "scores")) for name in present}
-    found = compare(corpus, cards)
-    title = "Gold spans hidden, with 95 % intervals"
-    adds = marginal_value(corpus, found.coverage)
-    return Draft(
+    present = [name for name in detectors if installation.files.find(f"scorecard/{name}", ALL)]
+    cards = {name: scores_from_table(installation.files.read(f"scorecard/{name}", ALL, "scores")) for name in present}
+    found = compare(installation, cards)
+    title = "Gold spans covered, with 95 % intervals"
+    adds = marginal_value(installation, found.coverage)
+    return AssetOutput(
         tables={"scores": scores_to_table(found.totals), "marginal": adds.table},
-        sources=[corpus.files.receipt(f"scorecard/{name}", ALL) for name in present],
+        sources=[installation.files.receipt(f"scorecard/{name}", ALL) for name in present],
         verdicts=[_same_gold(cards, notes=found.notes)],
         counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={
@@ -128,13 +128,13 @@ def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str
     total = sum(per_batch.values(), Evaluation(profile_name))
     rows = [_batch_row(batch, found) for batch, found in [*sorted(per_batch.items()), ("**all**", total)]]
     head = [
-        "| Batch | Notes | Gold spans | Hidden | Strict right | Strict wrong | Strict missed |",
+        "| Batch | Notes | Gold spans | Covered | Strict right | Strict wrong | Strict missed |",
         "| :-- |" + " --: |" * 6,
     ]
     return "\n".join([*head, *rows])
 
 
 def _batch_row(batch: str, found: Evaluation) -> str:
-    hidden, strict = found.micro(Scheme.HIDDEN), found.micro(Scheme.STRICT)
-    counts = (found.notes.notes, hidden.gold, hidden.tp, strict.tp, strict.fp, strict.fn)
+    covered, strict = found.micro(Scheme.COVERED), found.micro(Scheme.STRICT)
+    counts = (found.notes.notes, covered.gold, covered.tp, strict.tp, strict.fp, strict.fn)
     return " | ".join([f"| {batch}", *(f"{count:,}" for count in counts)]) + " |"

@@ -7,27 +7,27 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.resolving import Outcome
 from deid_assets.store.files import Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 SAMPLED, RECEIVED = "sampled_notes", "received_notes"
 """Counts in the receipt of spans that are of a sample; spans of a whole batch have neither."""
 
 
 def sample_size(settings: Settings, detector: str) -> int:
-    """Return how many notes of a batch a detector runs on; 0 for all, as every detector of the line-up does."""
-    return 0 if detector in settings.line_up else settings.shadow_sample
+    """Return how many notes of a batch a detector runs on; 0 for all, as every detector of the ensemble does."""
+    return 0 if detector in settings.ensemble else settings.shadow_sample
 
 
-def drawn(notes: Sequence[Note], detector: str, corpus: Corpus) -> Sequence[Note]:
+def drawn(notes: Sequence[Note], detector: str, installation: Installation) -> Sequence[Note]:
     """Return the notes that a detector runs on, in order. All detectors in shadow get the same ones.
 
     Which ones follows from the key and the notes' ids alone, so nobody without the key knows, and a second run draws
     the same.
     """
-    size = sample_size(corpus.settings, detector)
+    size = sample_size(installation.settings, detector)
     if not size or len(notes) <= size:
         return notes
-    ranked = sorted(notes, key=lambda note: (corpus.key.seed("shadow sample", note.note_id), note.note_id))
+    ranked = sorted(notes, key=lambda note: (installation.key.seed("shadow sample", note.note_id), note.note_id))
     chosen = {note.note_id for note in ranked[:size]}
     return [note for note in notes if note.note_id in chosen]
 

@@ -23,14 +23,14 @@ from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, ProvenanceError
-from deid_assets.formats.annotated import Draft, Fault
-from deid_assets.formats.drafts import draft_line
+from deid_assets.formats.annotated import Fault, ParsedNote
+from deid_assets.formats.parsed_notes import parsed_note_line
 from deid_assets.formats.registry import FormatError, came_before, parse_notes
 from deid_assets.intake.arrivals import check_arrival, list_files, sign_part
 from deid_assets.intake.parts import PART_FILE as _FILE
 from deid_assets.intake.reading import how_to_read
 from deid_assets.store.atomic import locked
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 
 NOTE_CHARACTERS = 1_000
 """What a note counts beside its text: short notes take memory too."""
@@ -72,7 +72,7 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
         The ids of the batches.
     """
     landing = settings.store / "restricted" / "landing"
-    files = CorpusFiles(settings.store, key=settings.receipt_key())
+    files = StoreFiles(settings.store, key=settings.receipt_key())
     made: list[str] = []
     for arrival in waiting(landing):
         if only not in ("", arrival):
@@ -82,7 +82,7 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
     return made
 
 
-def _split(landing: Path, arrival: str, settings: Settings, files: CorpusFiles) -> list[str]:
+def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -> list[str]:
     whole, part, done = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done"))
     if not done.exists():
         if not whole.exists():
@@ -122,17 +122,17 @@ def _write_parts(whole: Path, folder: Path, settings: Settings) -> bool:
     return True
 
 
-def _entries(whole: Path, settings: Settings) -> Iterator[tuple[bytes, Draft | Fault]]:
+def _entries(whole: Path, settings: Settings) -> Iterator[tuple[bytes, ParsedNote | Fault]]:
     """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
     number = 0
     for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):
         for entry in _parsed(path, settings):
             number += 1
-            patient = entry.patient_id if isinstance(entry, Draft) else None
+            patient = entry.patient_id if isinstance(entry, ParsedNote) else None
             yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
 
 
-def _parsed(path: Path, settings: Settings) -> Iterator[Draft | Fault]:
+def _parsed(path: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
     try:
         how = how_to_read(settings, {}, path if path.is_dir() else None)
         yield from parse_notes(path, format=how.format, options=how.options)
@@ -158,7 +158,7 @@ def _add_up(whole: Path, settings: Settings, database: sqlite3.Connection) -> No
     database.execute("CREATE TABLE notes (id BLOB PRIMARY KEY) WITHOUT ROWID")
     database.execute("BEGIN")
     for owner, entry in _entries(whole, settings):
-        size = NOTE_CHARACTERS + (len(entry.text) if isinstance(entry, Draft) else 0)
+        size = NOTE_CHARACTERS + (len(entry.text) if isinstance(entry, ParsedNote) else 0)
         database.execute(
             "INSERT INTO owners (owner, size) VALUES (?, ?) "
             "ON CONFLICT (owner) DO UPDATE SET size = size + excluded.size",
@@ -194,7 +194,7 @@ def _write(
         found = database.execute("SELECT number FROM owners WHERE owner = ?", (owner,)).fetchone()
         if found is None:
             raise ProvenanceError(f"arrival {arrival} changed while it was split; drop it again")
-        line = draft_line(_once(entry, database))
+        line = parsed_note_line(_once(entry, database))
         buffers.setdefault(bisect_right(first_owners, found[0]), []).append(line)
         held += len(line)
         if held > _BUFFER_BYTES:
@@ -204,7 +204,7 @@ def _write(
     database.execute("COMMIT")
 
 
-def _once(entry: Draft | Fault, database: sqlite3.Connection) -> Draft | Fault:
+def _once(entry: ParsedNote | Fault, database: sqlite3.Connection) -> ParsedNote | Fault:
     if isinstance(entry, Fault):
         return entry
     kept = database.execute("INSERT OR IGNORE INTO notes VALUES (?)", (_digest(entry.note_id),))

@@ -10,10 +10,12 @@ from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.defs.release import RELEASED, check_released
 from deid_assets.defs.scoring import scored_batches
 from deid_assets.store.files import ALL, Receipt
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 
-def stale_assets(defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.DagsterInstance) -> list[dg.AssetKey]:
+def stale_assets(
+    defs: dg.Definitions, installation: Installation, batch: str, instance: dg.DagsterInstance
+) -> list[dg.AssetKey]:
     """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream first.
 
     An asset is stale when it has no valid receipt, when a file is missing or altered, when its code or an input
@@ -23,35 +25,35 @@ def stale_assets(defs: dg.Definitions, corpus: Corpus, batch: str, instance: dg.
     stale: list[dg.AssetKey] = []
     for spec in _in_order(defs, partitioned=batch != ALL):
         upstream = {dep.asset_key for dep in spec.deps}
-        if upstream & set(stale) or not _is_current(spec, corpus, batch, instance):
+        if upstream & set(stale) or not _is_current(spec, installation, batch, instance):
             stale.append(spec.key)
     return stale
 
 
-def _is_current(spec: dg.AssetSpec, corpus: Corpus, batch: str, instance: dg.DagsterInstance) -> bool:
+def _is_current(spec: dg.AssetSpec, installation: Installation, batch: str, instance: dg.DagsterInstance) -> bool:
     name = spec.key.to_user_string()
     try:
-        receipt = corpus.files.find(name, batch)
+        receipt = installation.files.find(name, batch)
         if receipt is None or receipt.code_version != spec.code_version:
             return False
-        if _current_inputs(name, receipt, corpus) != receipt.inputs or not _is_known(spec.key, receipt, instance):
+        if _current_inputs(name, receipt, installation) != receipt.inputs or not _is_known(spec.key, receipt, instance):
             return False
-        corpus.files.check(receipt)
+        installation.files.check(receipt)
         if name == RELEASED:
-            check_released(corpus, receipt)
+            check_released(installation, receipt)
     except (InputError, ProvenanceError):
         return False
     return True
 
 
-def _current_inputs(name: str, receipt: Receipt, corpus: Corpus) -> Mapping[str, str]:
+def _current_inputs(name: str, receipt: Receipt, installation: Installation) -> Mapping[str, str]:
     """Return the digests that the asset would record if it were made now."""
     names: Sequence[str] = list(receipt.inputs)
     if name.startswith("scorecard/"):
         spans = name.replace("scorecard/", "spans/", 1)
-        scored = scored_batches(corpus, spans)
+        scored = scored_batches(installation, spans)
         names = [f"{asset}@{batch}" for batch in scored for asset in (GOLD, spans)]
-    return {name: corpus.files.receipt(*name.rsplit("@", 1)).digest for name in names}
+    return {name: installation.files.receipt(*name.rsplit("@", 1)).digest for name in names}
 
 
 def _is_known(key: dg.AssetKey, receipt: Receipt, instance: dg.DagsterInstance) -> bool:

@@ -9,8 +9,8 @@ from deid_assets.core.detector import is_interrupt
 from deid_assets.core.errors import DeidError, class_name
 from deid_assets.intake.stops import find_stop, record_stop
 from deid_assets.quality import Verdict
-from deid_assets.store.files import ReceiptDraft
-from deid_resources.corpus import Corpus
+from deid_assets.store.files import UnsignedReceipt
+from deid_resources.installation import Installation
 from deid_resources.processes import Stopped
 
 
@@ -23,30 +23,32 @@ def why_stopped(failed: Iterable[Verdict]) -> list[str]:
     return lines
 
 
-def keep_stop(corpus: Corpus, asset: str, batch: str, reasons: Sequence[str], *, draft: ReceiptDraft) -> None:
+def keep_stop(
+    installation: Installation, asset: str, batch: str, reasons: Sequence[str], *, draft: UnsignedReceipt
+) -> None:
     """Keep why a check stopped an asset. Where that cannot be written, the failure itself still stands in Dagster."""
     with suppress(DeidError, OSError):
-        record_stop(corpus.files, asset, batch, reasons, draft=draft, is_error=False)
+        record_stop(installation.files, asset, batch, reasons, draft=draft, is_error=False)
 
 
 @contextmanager
-def keeping_errors(corpus: Corpus, asset: str, batch: str, *, draft: ReceiptDraft) -> Iterator[None]:
+def keeping_errors(installation: Installation, asset: str, batch: str, *, draft: UnsignedReceipt) -> Iterator[None]:
     """Keep what raises inside, by class alone unless the error is ours, and let it on."""
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything
         if not isinstance(error, Stopped) and not is_interrupt(error):
             with suppress(DeidError, OSError):
-                record_stop(corpus.files, asset, batch, [_told(error)], draft=draft, is_error=True)
+                record_stop(installation.files, asset, batch, [_message(error)], draft=draft, is_error=True)
         raise
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return f"{class_name(error)}: {error}" if isinstance(error, DeidError) else class_name(error)
 
 
 def without_known_stops(
-    specs: Mapping[dg.AssetKey, dg.AssetSpec], corpus: Corpus, batch: str, stale: Sequence[dg.AssetKey]
+    specs: Mapping[dg.AssetKey, dg.AssetSpec], installation: Installation, batch: str, stale: Sequence[dg.AssetKey]
 ) -> list[dg.AssetKey]:
     """Return the stale assets without those that would fail again, and without what depends on them.
 
@@ -54,7 +56,7 @@ def without_known_stops(
 
     Args:
         specs: Of every asset.
-        corpus: The installation.
+        installation: The installation.
         batch: Partition.
         stale: What is not up to date, upstream first.
     """
@@ -62,16 +64,16 @@ def without_known_stops(
     held: set[dg.AssetKey] = set()
     for key in stale:
         upstream = {dep.asset_key for dep in specs[key].deps}
-        if upstream & held or (not upstream & set(made) and _fails_again(specs[key], corpus, batch)):
+        if upstream & held or (not upstream & set(made) and _fails_again(specs[key], installation, batch)):
             held.add(key)
         else:
             made.append(key)
     return made
 
 
-def _fails_again(spec: dg.AssetSpec, corpus: Corpus, batch: str) -> bool:
+def _fails_again(spec: dg.AssetSpec, installation: Installation, batch: str) -> bool:
     try:
-        stop = find_stop(corpus.files, spec.key.to_user_string(), batch)
+        stop = find_stop(installation.files, spec.key.to_user_string(), batch)
     except DeidError:  # an altered record holds nothing back
         return False
     return stop is not None and not stop.is_error and stop.receipt.code_version == spec.code_version

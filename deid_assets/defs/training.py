@@ -12,9 +12,9 @@ from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
+from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of
 from deid_assets.defs.display import show_png
-from deid_assets.defs.drafts import Check, Draft
 from deid_assets.defs.ingest import GOLD as GOLD_ASSET
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.judging import judge_notes, note_checks
@@ -37,7 +37,7 @@ from deid_assets.training.corpora import GOLD, read_raw
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
 from deid_assets.training.scoring import TagScores, score_outcomes
-from deid_resources.corpus import Corpus as Installation
+from deid_resources.installation import Installation
 from deid_resources.taggers import card_digest, check_packed, pack
 
 TRAINING_CORPUS = "training_corpus"
@@ -69,7 +69,7 @@ _Key = tuple[str, str, bool]
 """Name of a corpus, its label map, and whether it is annotated."""
 
 
-def make_training_corpus(_batch: str, corpus: Installation, *, recipes: Sequence[Recipe]) -> Draft:
+def make_training_corpus(_batch: str, installation: Installation, *, recipes: Sequence[Recipe]) -> AssetOutput:
     """Gather what the recipes learn from, each corpus once, so that a model's receipt proves what it saw."""
     tables: dict[str, pa.Table] = {}
     rows: list[tuple[str, str, str, bool]] = []
@@ -78,7 +78,7 @@ def make_training_corpus(_batch: str, corpus: Installation, *, recipes: Sequence
     sources: list[Receipt] = []
     for number, (name, labels, annotated) in enumerate(_wanted(recipes)):
         if name == GOLD:
-            documents, receipts = _gold(corpus)
+            documents, receipts = _gold(installation)
             sources += receipts
         elif annotated:
             documents = list(read_corpus(name, labels=labels).documents)
@@ -91,7 +91,7 @@ def make_training_corpus(_batch: str, corpus: Installation, *, recipes: Sequence
         notes += (_numbered(document.note, number) for document in documents)
         spans += found
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return Draft(
+    return AssetOutput(
         tables={"corpora": pa.table(columns, schema=CORPORA), **tables},
         sources=sources,
         verdicts=[*judge_notes(notes), _annotated(spans)],
@@ -117,17 +117,17 @@ def _numbered(note: Note, number: int) -> Note:
     return Note(f"{number}/{note.note_id}"[:200], note.text, note.patient_id, note.lang)
 
 
-def _gold(corpus: Installation) -> tuple[list[Document], list[Receipt]]:
+def _gold(installation: Installation) -> tuple[list[Document], list[Receipt]]:
     """Return what people annotated of the patients that are learnt from, and the receipts of it."""
     documents: list[Document] = []
     receipts: list[Receipt] = []
-    for batch in gold_batches(corpus):
-        gold = read_gold(batch, corpus)
-        receipts += [corpus.files.receipt(RAW_NOTES, batch), corpus.files.receipt(GOLD_ASSET, batch)]
+    for batch in gold_batches(installation):
+        gold = read_gold(batch, installation)
+        receipts += [installation.files.receipt(RAW_NOTES, batch), installation.files.receipt(GOLD_ASSET, batch)]
         documents += (
             Document(note, DisjointSpans.of(note, gold[note.note_id]))
-            for note in read_notes_of(batch, corpus)
-            if note.note_id in gold and corpus.is_learnt_from(note)
+            for note in read_notes_of(batch, installation)
+            if note.note_id in gold and installation.is_learnt_from(note)
         )
     if not documents:
         raise InputError("no note of a patient to learn from is annotated; wait for gold, or name another corpus")
@@ -142,14 +142,14 @@ def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str,
     return table_md(["Corpus", "Notes", "Spans"], shown, left=1)
 
 
-def _file_name(corpus: str) -> str:
+def _file_name(source: str) -> str:
     """Return what a corpus is called where paths are not shown."""
-    return Path(corpus).name if "/" in corpus else corpus
+    return Path(source).name if "/" in source else source
 
 
-def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
+def read_materials(installation: Installation, recipe: Recipe) -> Materials:
     """Return a recipe's corpora as they were gathered."""
-    files = corpus.files
+    files = installation.files
     rows = files.read(TRAINING_CORPUS, ALL, "corpora").to_pylist()
     tables = {(row["corpus"], row["labels"], row["annotated"]): row["table"] for row in rows}
 
@@ -168,13 +168,13 @@ def read_materials(corpus: Installation, recipe: Recipe) -> Materials:
     )
 
 
-def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
+def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Train a recipe's model; one that is there, of the same making and as good as its card says, is taken as it is.
 
     What is signed is scored here: the card of a folder that was there may say anything.
     """
-    work = _work_folder(corpus) / recipe.name
-    materials = read_materials(corpus, recipe)
+    work = _work_folder(installation) / recipe.name
+    materials = read_materials(installation, recipe)
     card = train_model(recipe, materials, work)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
     if not _is_as_its_card(work, dev, recipe):
@@ -182,14 +182,14 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
         card = train_model(recipe, materials, work)
     answered, scored = _scored(work, dev, recipe)
     f1 = round(scored.micro.f1 or 0.0, 4)
-    floor = corpus.settings.gates.tagger_f1
+    floor = installation.settings.gates.tagger_f1
     files = pack(work)
     check_packed(files, answered.card)
     analysis = describe([answered], Corpus("development notes", tuple(dev)))
-    page = corpus.settings.reports / f"tagger-{recipe.name}.html"
-    return Draft(
+    page = installation.settings.reports / f"tagger-{recipe.name}.html"
+    return AssetOutput(
         tables={"files": files},
-        sources=[corpus.files.receipt(TRAINING_CORPUS, ALL)],
+        sources=[installation.files.receipt(TRAINING_CORPUS, ALL)],
         verdicts=[
             Verdict("learnt", f1 >= floor, True, {"f1": f1, "floor": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
@@ -197,7 +197,7 @@ def make_tagger(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
             ),
         ],
         counts={
-            "card": card_digest(work, key=corpus.key),
+            "card": card_digest(work, key=installation.key),
             "dev_f1": f1,
             "seconds": card.seconds,
             "bytes": card.size_bytes,
@@ -215,10 +215,12 @@ def _size(dev: Sequence[Document]) -> dict[str, int]:
 def judged_on(dev: Sequence[Document]) -> str:
     """Return what the score rests on, and that it says little where that is little."""
     size = _size(dev)
-    told = f"Strict F1 on {size['notes']:,} development notes of {size['patients']:,} patients"
+    message = f"Strict F1 on {size['notes']:,} development notes of {size['patients']:,} patients"
     if size["patients"] >= ENOUGH_PATIENTS:
-        return f"{told}."
-    return f"{told}: fewer than {ENOUGH_PATIENTS} patients say little of others; annotate more before you rely on it."
+        return f"{message}."
+    return (
+        f"{message}: fewer than {ENOUGH_PATIENTS} patients say little of others; annotate more before you rely on it."
+    )
 
 
 def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> bool:
@@ -229,9 +231,9 @@ def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> boo
     return bool(scored.to_json()["labels"] == answered.card.dev["labels"])
 
 
-def _work_folder(corpus: Installation) -> Path:
+def _work_folder(installation: Installation) -> Path:
     """Return the folder that models are trained in, which its owner alone may open."""
-    folder = corpus.settings.home / "training"
+    folder = installation.settings.home / "training"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
@@ -295,18 +297,18 @@ def show_analysis(analysis: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
     return found
 
 
-def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
+def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Export a recipe's network and hold it against the network on the development notes."""
     asset = f"tagger/{recipe.name}"
-    materials = read_materials(corpus, recipe)
+    materials = read_materials(installation, recipe)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
-    work = _work_folder(corpus) / f"{recipe.name}-onnx"
-    card, parities = export_model(corpus.taggers.unpacked(asset), work, dev)
+    work = _work_folder(installation) / f"{recipe.name}-onnx"
+    card, parities = export_model(installation.taggers.unpacked(asset), work, dev)
     used = next((parity for parity in parities if parity.precision == recipe.onnx), None)
     exact = next(parity for parity in parities if parity.precision == "fp32")
-    return Draft(
+    return AssetOutput(
         tables={"files": pack(work)},
-        sources=[corpus.files.receipt(name, ALL) for name in (TRAINING_CORPUS, asset)],
+        sources=[installation.files.receipt(name, ALL) for name in (TRAINING_CORPUS, asset)],
         verdicts=[
             Verdict(
                 "parity",
@@ -323,7 +325,7 @@ def make_onnx(_batch: str, corpus: Installation, *, recipe: Recipe) -> Draft:
                 f"At {recipe.onnx}.",
             ),
         ],
-        counts={"card": card_digest(work, key=corpus.key), "bytes": card.size_bytes},
+        counts={"card": card_digest(work, key=installation.key), "bytes": card.size_bytes},
         metadata={"precisions": dg.MetadataValue.md(_parities_md(parities))},
     )
 

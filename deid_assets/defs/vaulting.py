@@ -13,12 +13,12 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.defs import ingest, redaction
 from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.declarations import AssetDeclaration, AssetOutput
 from deid_assets.defs.detection import read_notes_of
-from deid_assets.defs.drafts import Draft, Plan
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.defs.release import pseudonym
-from deid_assets.pipeline.resolving import MERGED
-from deid_resources.corpus import Corpus
+from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_resources.installation import Installation
 from deid_resources.snapshot import software_version
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
     vaulted = "+vault" if is_released and settings.vault.url else ""
     return audited_asset(
         partial(make, policy=policy),
-        Plan(
+        AssetDeclaration(
             key=f"redacted_notes/{policy.name}",
             checks=redaction.CHECKS,
-            deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED],
-            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'line_up', 'gates')}{vaulted}",
+            deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED_SPANS],
+            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}",
             uses_vault=is_released,
             group="redaction",
             description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
@@ -51,7 +51,7 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
     )
 
 
-def make_vaulted_notes(batch: str, corpus: Corpus, *, policy: Policy, vault: "Vault | None") -> Draft:
+def make_vaulted_notes(batch: str, installation: Installation, *, policy: Policy, vault: "Vault | None") -> AssetOutput:
     """Redact a batch, and put the originals into the vault where there is one.
 
     Nothing goes into the vault unless every blocking check passed, and nothing is stored unless all is in the vault.
@@ -59,17 +59,19 @@ def make_vaulted_notes(batch: str, corpus: Corpus, *, policy: Policy, vault: "Va
     Raises:
         PolicyError: A note has no patient id, and the vault requires one.
     """
-    draft = make_redacted_notes(batch, corpus, policy=policy)
+    draft = make_redacted_notes(batch, installation, policy=policy)
     if vault is None or any(verdict.stops for verdict in draft.verdicts):
         return draft
-    entries = vault_entries(read_notes_of(batch, corpus), draft.tables["notes"], draft.tables["edits"], corpus)
+    entries = vault_entries(
+        read_notes_of(batch, installation), draft.tables["notes"], draft.tables["edits"], installation
+    )
     for entry in entries:
         vault.check_patient(entry.note)
     sealed = sum(vault.store(entries[at : at + _AT_ONCE]) for at in range(0, len(entries), _AT_ONCE))
     return replace(draft, counts={**draft.counts, "sealed_edits": sealed})
 
 
-def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, corpus: Corpus) -> "list[Entry]":
+def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, installation: Installation) -> "list[Entry]":
     """Return what the vault is to hold of a redacted batch; released ids are derived from the key, so known already."""
     from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
 
@@ -82,7 +84,7 @@ def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, corpu
         Entry(
             by_id[note_id],
             Redacted(note_id, text, tuple(found.get(note_id, ()))),
-            (str(pseudonym(corpus, "note", note_id)),),
+            (str(pseudonym(installation, "note", note_id)),),
         )
         for note_id, text in zip(notes.column("note_id").to_pylist(), notes.column("text").to_pylist(), strict=True)
     ]

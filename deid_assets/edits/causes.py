@@ -85,7 +85,7 @@ def _of_text(old: MadeBy, new: MadeBy) -> tuple[Cause, str]:
 
 
 def _changed_detectors(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
-    """Return what changed in the line-up, in words, by detector; nothing where one side does not say."""
+    """Return what changed in the ensemble, in words, by detector; nothing where one side does not say."""
     if not (old and new):
         return {}
     words = {}

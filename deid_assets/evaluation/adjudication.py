@@ -22,13 +22,13 @@ class Tie:
         note_id: Where.
         start: First code point that any of them marks.
         end: One past the last.
-        opinions: Annotator to the spans (start, end, category) marked there; those who marked nothing have none.
+        annotations: Annotator to the spans (start, end, category) marked there; those who marked nothing have none.
     """
 
     note_id: str
     start: int
     end: int
-    opinions: Mapping[str, tuple[tuple[int, int, str], ...]] = field(default_factory=dict)
+    annotations: Mapping[str, tuple[tuple[int, int, str], ...]] = field(default_factory=dict)
 
 
 def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
@@ -74,8 +74,8 @@ def _agreed(cluster: list[Marked], annotators: int) -> list[tuple[int, int, str]
 
 
 def _tie(note_id: str, cluster: list[Marked], names: list[str]) -> Tie:
-    opinions = {
+    annotations = {
         name: tuple(sorted((start, end, label) for start, end, who, label in cluster if who == at))
         for at, name in enumerate(names)
     }
-    return Tie(note_id, cluster[0][0], max(end for _, end, _, _ in cluster), opinions)
+    return Tie(note_id, cluster[0][0], max(end for _, end, _, _ in cluster), annotations)

@@ -36,7 +36,7 @@ class Kind(StrEnum):
     NEGATION = "negation"
     UNIT = "unit"
     WORD = "word"
-    SIGN = "sign"
+    PUNCTUATION = "punctuation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Alteration:
 def alterations(
     source: Note, spans: SpanSet, output: str, *, replacement: re.Pattern[str] | None = None
 ) -> list[Alteration]:
-    r"""Return every word, number and sign that the output changed outside the spans.
+    r"""Return every word, number and punctuation mark that the output changed outside the spans.
 
     Words are compared, with case; blanks are not. A span that was left as it is counts as no alteration: it is a
     leak, which the scores count. Without ``replacement`` what stands in the place of a span is taken for its
@@ -155,4 +155,4 @@ def _kind(pieces: Sequence[_Piece]) -> Kind:
         return Kind.NEGATION
     if any(map(_UNIT.fullmatch, words)):
         return Kind.UNIT
-    return Kind.WORD if any(map(str.isalnum, "".join(words))) else Kind.SIGN
+    return Kind.WORD if any(map(str.isalnum, "".join(words))) else Kind.PUNCTUATION

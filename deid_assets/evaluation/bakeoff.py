@@ -21,14 +21,14 @@ from deid_assets.evaluation.bench_scores import (
     Scored,
     blind_labels,
     by_note,
-    compare_opinions,
+    compare_predictions,
     missed_by_label,
     reach,
     score,
 )
 from deid_assets.evaluation.capture_recapture import ASSUMPTIONS
 from deid_assets.evaluation.counts import Scheme
-from deid_assets.evaluation.marginal import LineUp, best_subset, marginals
+from deid_assets.evaluation.marginal import Subset, best_subset, marginals
 from deid_assets.evaluation.numbers import estimate
 
 FORMAT = 1
@@ -83,7 +83,7 @@ def judge(
     good = [run for run in runs if not run.fault]
     answers = outcomes or {run.contestant.name: by_note(run.outcomes) for run in good}
     scored = score(gold, answers, profile=profile) if gold and answers else None
-    compared = compare_opinions(answers, profile=profile, lengths=lengths) if not gold and len(answers) > 1 else None
+    compared = compare_predictions(answers, profile=profile, lengths=lengths) if not gold and len(answers) > 1 else None
     return Bakeoff(
         profile,
         [_entry(run, answers, scored, gold, profile) for run in runs],
@@ -123,7 +123,7 @@ def _entry(
         entry,
         blind=found.blind,
         evaluation=evaluation,
-        within=estimate(found.hidden.tp, found.hidden.gold),
+        within=estimate(found.covered.tp, found.covered.gold),
         within_share=found.share,
     )
 
@@ -193,7 +193,7 @@ def _entry_json(entry: Entry, run: Run, found: Bakeoff) -> dict[str, Any]:
         document |= found.comparison.to_json(entry.name)
         document["within_reach"] = {
             "share_of_gold": entry.within_share,
-            "hidden": [entry.within.value, entry.within.low, entry.within.high] if entry.within else None,
+            "covered": [entry.within.value, entry.within.low, entry.within.high] if entry.within else None,
         }
     return document
 
@@ -207,14 +207,14 @@ def _marginal_json(found: Bakeoff) -> dict[str, Any]:
                 "recall_gained": one.recall_gained,
                 "char_recall_gained": one.char_recall_gained,
                 "precision_lost": one.precision_lost,
-                "alone": _line_up_json(one.alone),
-                "without": _line_up_json(one.without),
+                "alone": _subset_json(one.alone),
+                "without": _subset_json(one.without),
             }
             for one in marginals(found.coverage)
         },
-        "best_subset": _line_up_json(best_subset(found.coverage)),
+        "best_subset": _subset_json(best_subset(found.coverage)),
     }
 
 
-def _line_up_json(line_up: LineUp) -> dict[str, Any]:
-    return {name: getattr(line_up, name) for name in LineUp.__slots__}
+def _subset_json(subset: Subset) -> dict[str, Any]:
+    return {name: getattr(subset, name) for name in Subset.__slots__}

@@ -113,13 +113,13 @@ class Reach:
         blind: Profile labels that none of its categories counts as, sorted.
         gold: Gold spans of the labels that it can find.
         share: Share of all gold spans that these are; ``None`` without gold spans.
-        hidden: Gold spans hidden and left of the labels that it can find.
+        covered: Gold spans covered and left of the labels that it can find.
     """
 
     blind: tuple[str, ...]
     gold: int
     share: float | None
-    hidden: Counts
+    covered: Counts
 
 
 GENERIC = frozenset({Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION, Phi.ID})
@@ -139,7 +139,7 @@ def reach(
         occurring: Categories that occur in the gold; a category that does not makes nothing reachable.
     """
     seen = _seen(labels, profile, occurring)
-    gold_of = {label: evaluation.counts(label, Scheme.HIDDEN) for label in evaluation.labels}
+    gold_of = {label: evaluation.counts(label, Scheme.COVERED) for label in evaluation.labels}
     within = sum((counts for label, counts in gold_of.items() if label in seen), Counts())
     total = sum(counts.gold for counts in gold_of.values())
     shown = {label for label, counts in gold_of.items() if counts.gold}
@@ -176,7 +176,7 @@ class Compared:
     captures: Captures
 
 
-def compare_opinions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]) -> Compared:
+def compare_predictions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]) -> Compared:
     """Compare two or more detectors on the notes that all of them answered.
 
     Raises:
@@ -184,18 +184,18 @@ def compare_opinions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[s
     """
     if len(outcomes) < 2:
         raise InputError("without gold, detectors can only be compared with each other; name at least two")
-    opinions = list(_opinions(outcomes, lengths))
-    if not opinions:
+    predictions = list(_predictions(outcomes, lengths))
+    if not predictions:
         raise InputError("there is no note that every detector answered; nothing can be compared")
     pairs = {
         (first, second): sum(
-            (agreement(found[first], found[second], length=lengths[found[first].note_id]) for found in opinions),
+            (agreement(found[first], found[second], length=lengths[found[first].note_id]) for found in predictions),
             Agreement(),
         )
         for first, second in combinations(outcomes, 2)
     }
-    total = sum((captures(found, profile=profile) for found in opinions), Captures(tuple(outcomes)))
-    return Compared(len(opinions), pairs, total)
+    total = sum((captures(found, profile=profile) for found in predictions), Captures(tuple(outcomes)))
+    return Compared(len(predictions), pairs, total)
 
 
 def missed_by_label(found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile) -> dict[str, Estimate]:
@@ -222,7 +222,7 @@ def missed_by_label(found: Captures, labels: Mapping[str, frozenset[Phi]], *, pr
     return estimates
 
 
-def _opinions(outcomes: Outcomes, note_ids: Iterable[str]) -> Iterator[dict[str, SpanSet]]:
+def _predictions(outcomes: Outcomes, note_ids: Iterable[str]) -> Iterator[dict[str, SpanSet]]:
     for note_id in note_ids:
         found = {name: answers.get(note_id) for name, answers in outcomes.items()}
         answers_only = {name: spans for name, spans in found.items() if isinstance(spans, SpanSet)}

@@ -77,26 +77,26 @@ class Estimate:
         return self.marked / (self.marked + self.value)
 
 
-def captures(opinions: Mapping[str, SpanSet], *, profile: Profile) -> Captures:
+def captures(predictions: Mapping[str, SpanSet], *, profile: Profile) -> Captures:
     """Return who marked which identifier of one note.
 
     Spans that overlap, directly or through others, are one identifier. Its label is that of most detectors, of
     several the first in the alphabet.
 
     Args:
-        opinions: Detector to its spans of the note.
+        predictions: Detector to its spans of the note.
         profile: Labels to count under; a category that it does not count is left out.
 
     Raises:
         ConfigError: There are fewer than two detectors.
         DigestError: Two detectors marked different notes or texts.
     """
-    if len(opinions) < 2:
-        raise ConfigError(f"capture and recapture needs at least two detectors, got {len(opinions)}")
-    check_same_text(*opinions.values())
+    if len(predictions) < 2:
+        raise ConfigError(f"capture and recapture needs at least two detectors, got {len(predictions)}")
+    check_same_text(*predictions.values())
     marked = [
         (span.start, span.end, at, label)
-        for at, spans in enumerate(opinions.values())
+        for at, spans in enumerate(predictions.values())
         for span in spans.spans
         if (label := profile.label_of(span.label)) is not None
     ]
@@ -106,7 +106,7 @@ def captures(opinions: Mapping[str, SpanSet], *, profile: Profile) -> Captures:
         label = min(votes, key=lambda name: (-votes[name], name))
         members = sum(1 << at for at in {at for _, _, at, _ in cluster})
         histories.setdefault(label, Counter())[members] += 1
-    return Captures(tuple(opinions), histories)
+    return Captures(tuple(predictions), histories)
 
 
 Marked = tuple[int, int, int, str]

@@ -18,7 +18,7 @@ class Scheme(StrEnum):
     """A prediction is right when a gold span has its boundaries and its label."""
     RELAXED = "relaxed"
     """A prediction is right when it overlaps a gold span of its label; one to one, as many pairs as can be made."""
-    HIDDEN = "hidden"
+    COVERED = "covered"
     """A gold span is found when no code point of it is left uncovered, whatever the labels; a prediction is wrong
     when it meets no gold at all."""
     CHARACTERS = "characters"
@@ -122,7 +122,7 @@ class Evaluation:
             once.
         notes: Counts of whole notes.
         out_of_scope: Profile label to predictions of it, for labels that the gold does not annotate. They are
-            neither right nor wrong, but what they cover is hidden.
+            neither right nor wrong, but what they mark counts as covered.
     """
 
     profile: str

@@ -59,13 +59,13 @@ class Instance:
         note_id: Where.
         place: The span.
         predicted: Labels of the predictions that touch it, sorted; none where it was missed.
-        is_hidden: Whether all of it is covered.
+        is_covered: Whether all of it is covered.
     """
 
     note_id: str
     place: Place
     predicted: tuple[str, ...]
-    is_hidden: bool
+    is_covered: bool
 
 
 def instances(gold: SpanSet, pred: SpanSet, *, labels: frozenset[str], profile: Profile) -> Iterator[Instance]:

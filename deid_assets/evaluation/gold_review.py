@@ -39,7 +39,7 @@ class Doubt:
 
 def doubts(
     gold: SpanSet,
-    opinions: Mapping[str, SpanSet],
+    by_system: Mapping[str, SpanSet],
     *,
     profile: Profile,
     scope: frozenset[Phi] | None = None,
@@ -52,7 +52,7 @@ def doubts(
 
     Args:
         gold: What the annotators marked.
-        opinions: System to its spans.
+        by_system: System to its spans.
         profile: Labels to compare under.
         scope: Categories that the gold annotates; of others it may be silent.
         agreeing: How many systems must agree; more than half of them, and at least 2, where not given.
@@ -62,10 +62,10 @@ def doubts(
             ``agreeing`` is not given.
         DigestError: Spans are of another note or another text.
     """
-    needed = quorum(len(opinions), agreeing)
+    needed = quorum(len(by_system), agreeing)
     marked: list[Marked] = []
     scores: dict[tuple[int, int, int], float] = {}
-    for at, (name, spans) in enumerate(opinions.items()):
+    for at, (name, spans) in enumerate(by_system.items()):
         if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
             raise DigestError(
                 f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest {spans.digest[:12]}; "
@@ -76,7 +76,7 @@ def doubts(
                 marked.append((found.place[0], found.place[1], at, found.place[2]))
                 key = (at, found.place[0], found.place[1])
                 scores[key] = max(found.score, scores.get(key, 0.0))
-    golds, names = places(gold, profile), list(opinions)
+    golds, names = places(gold, profile), list(by_system)
     for cluster in clusters(marked):
         doubt = _doubt(cluster, golds, scores, needed)
         if doubt is not None:

@@ -1,4 +1,4 @@
-"""What each detector of a line-up adds: recall gained, precision lost, and the best subset."""
+"""What each detector of an ensemble adds: recall gained, precision lost, and the best subset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DETECTORS = 12
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Code points by who marks them, and gold spans by who hides them; add notes up with ``+``.
+    """Code points by who marks them, and gold spans by who covers them; add notes up with ``+``.
 
     A set of detectors is a whole number, bit ``n`` standing for the detector at place ``n``.
 
@@ -27,7 +27,7 @@ class Coverage:
         detectors: Names, in the order of the bits.
         gold: Set of detectors to gold code points that exactly these mark.
         other: The same for code points outside all gold, without those that nobody marks.
-        spans: Least sets that hide a gold span (one of each must be in a line-up) to number of gold spans.
+        spans: Least sets that cover a gold span (one of each must be in an ensemble) to number of gold spans.
     """
 
     detectors: tuple[str, ...]
@@ -37,7 +37,7 @@ class Coverage:
 
     def __add__(self, other: Coverage) -> Coverage:
         if self.detectors != other.detectors:
-            raise InputError("coverages of different detectors do not add up; take all notes with the same line-up")
+            raise InputError("coverages of different detectors do not add up; take all notes with the same ensemble")
         return Coverage(
             self.detectors,
             Counter(self.gold) + Counter(other.gold),
@@ -45,7 +45,7 @@ class Coverage:
             Counter(self.spans) + Counter(other.spans),
         )
 
-    def value(self, names: Iterable[str]) -> LineUp:
+    def value(self, names: Iterable[str]) -> Subset:
         """Return what the union of some of the detectors gives.
 
         Raises:
@@ -57,19 +57,19 @@ class Coverage:
             raise ConfigError(f"detector {strangers[0]!r} was not scored; choose of {', '.join(self.detectors)}")
         return self._value(sum(1 << at for at, name in enumerate(self.detectors) if name in wanted))
 
-    def _value(self, chosen: int) -> LineUp:
+    def _value(self, chosen: int) -> Subset:
         total, spans = sum(self.gold.values()), sum(self.spans.values())
         if not spans:
             raise InputError("there is no gold, so that no recall is defined; score against annotated notes")
         found = sum(count for marked, count in self.gold.items() if marked & chosen)
         wrong = sum(count for marked, count in self.other.items() if marked & chosen)
-        hidden = sum(count for needed, count in self.spans.items() if all(marked & chosen for marked in needed))
+        covered = sum(count for needed, count in self.spans.items() if all(marked & chosen for marked in needed))
         names = tuple(name for at, name in enumerate(self.detectors) if chosen >> at & 1)
-        return LineUp(names, hidden / spans, found / total, found / (found + wrong) if found + wrong else None)
+        return Subset(names, covered / spans, found / total, found / (found + wrong) if found + wrong else None)
 
 
 @dataclass(frozen=True, slots=True)
-class LineUp:
+class Subset:
     """What the union of detectors gives, labels left aside.
 
     Args:
@@ -140,13 +140,13 @@ def _need(end: int, segments: Iterable[tuple[int, int, int]]) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """One detector of a line-up, left out and alone.
+    """One detector of an ensemble, left out and alone.
 
     Args:
         detector: Its name.
-        recall_gained: Recall of the line-up less that without it, in [0, 1].
+        recall_gained: Recall of the ensemble less that without it, in [0, 1].
         char_recall_gained: The same of code points.
-        precision_lost: Precision without it less that of the line-up; below 0 where it raises precision; ``None``
+        precision_lost: Precision without it less that of the ensemble; below 0 where it raises precision; ``None``
             where either is not defined.
         alone: What it gives by itself.
         without: What the others give.
@@ -156,8 +156,8 @@ class Marginal:
     recall_gained: float
     char_recall_gained: float
     precision_lost: float | None
-    alone: LineUp
-    without: LineUp
+    alone: Subset
+    without: Subset
 
 
 def marginals(found: Coverage) -> list[Marginal]:
@@ -178,7 +178,7 @@ def marginals(found: Coverage) -> list[Marginal]:
     return rows
 
 
-def best_subset(found: Coverage, *, min_precision: float = 0.0) -> LineUp:
+def best_subset(found: Coverage, *, min_precision: float = 0.0) -> Subset:
     """Return the subset of highest recall among those of at least a precision.
 
     Of several the smallest, then the one of highest code-point recall, then of highest precision: a detector that hides
@@ -188,11 +188,11 @@ def best_subset(found: Coverage, *, min_precision: float = 0.0) -> LineUp:
         InputError: There is no gold, or no subset has the precision.
     """
     tried = (found._value(chosen) for chosen in range(1, 1 << len(found.detectors)))  # noqa: SLF001 -- same module
-    kept = [line_up for line_up in tried if line_up.precision is not None and line_up.precision >= min_precision]
+    kept = [subset for subset in tried if subset.precision is not None and subset.precision >= min_precision]
     if not kept:
         raise InputError(f"no subset of the detectors has precision {min_precision:.3f}; ask for less")
     return max(kept, key=_worth)
 
 
-def _worth(line_up: LineUp) -> tuple[float, int, float, float]:
-    return line_up.recall, -len(line_up.detectors), line_up.char_recall, line_up.precision or 0.0
+def _worth(subset: Subset) -> tuple[float, int, float, float]:
+    return subset.recall, -len(subset.detectors), subset.char_recall, subset.precision or 0.0

@@ -60,7 +60,7 @@ def note_outcomes(
 ) -> Iterator[NoteOutcome]:
     """Yield what became of each note, one at a time.
 
-    A gold span is hidden where predictions of any category cover all its code points, as ``Scheme.HIDDEN`` counts.
+    A gold span is covered where predictions of any category cover all its code points, as ``Scheme.COVERED`` counts.
 
     Args:
         pairs: Gold and predictions of each note, for example from ``pair``.
@@ -98,20 +98,20 @@ def _outcome(gold: SpanSet, pred: SpanSet, profile: Profile) -> NoteOutcome:
     golds = {
         (span.start, span.end, label) for span in gold.spans if (label := profile.label_of(span.label)) is not None
     }
-    hidden = union((span.start, span.end) for span in pred.spans)
+    covered = union((span.start, span.end) for span in pred.spans)
     all_gold = union((start, end) for start, end, _ in golds)
-    found = size_of_common(all_gold, hidden)
+    found = size_of_common(all_gold, covered)
     totals: dict[str, int] = {}
     left: dict[str, int] = {}
     for start, end, label in sorted(golds):
         totals[label] = totals.get(label, 0) + 1
-        if not is_inside((start, end), hidden):
+        if not is_inside((start, end), covered):
             left[label] = left.get(label, 0) + 1
-    return NoteOutcome(gold.note_id, totals, left, size(all_gold) - found, size(hidden) - found)
+    return NoteOutcome(gold.note_id, totals, left, size(all_gold) - found, size(covered) - found)
 
 
 def fully_redacted(outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | None = None) -> Share:
-    """Return the share of notes of which nothing is left, among those that have something to hide.
+    """Return the share of notes of which nothing is left, among those that have something to cover.
 
     Args:
         outcomes: Notes, or patients from ``by_patient``.
@@ -127,7 +127,9 @@ def fully_redacted(outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | 
             trials += 1
             hits += not _some(outcome.left, labels)
     if not trials:
-        raise InputError("no note has gold to hide under these labels; choose others, or annotate notes that have some")
+        raise InputError(
+            "no note has gold to cover under these labels; choose others, or annotate notes that have some"
+        )
     return share_of(hits, trials)
 
 

@@ -50,11 +50,11 @@ def written(value: Estimate | None) -> str:
 
 
 def ranked(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]]:
-    """Return the detectors that hide most first: by share of gold spans hidden, then strict F1, then name."""
+    """Return the detectors that cover most first: by share of gold spans covered, then strict F1, then name."""
 
     def rank(entry: tuple[str, Evaluation]) -> tuple[float, float, str]:
         name, evaluation = entry
-        recall, f1 = evaluation.micro(Scheme.HIDDEN).recall, evaluation.micro(Scheme.STRICT).f1
+        recall, f1 = evaluation.micro(Scheme.COVERED).recall, evaluation.micro(Scheme.STRICT).f1
         return 1.0 if recall is None else -recall, 1.0 if f1 is None else -f1, name
 
     return sorted(evaluations.items(), key=rank)

@@ -191,14 +191,14 @@ class _Tally:
             self._out_of_scope[label] += len(ranges)
         all_gold = union(_flat(golds))
         predicted = union(_flat(preds))
-        hidden = union([*predicted, *_flat(outside)]) if outside else predicted
+        covered = union([*predicted, *_flat(outside)]) if outside else predicted
         sums = [0] * (3 * len(SCHEMES))
         for label in golds.keys() | preds.keys():
             cells = self._add_label(
-                label, golds.get(label, set()), preds.get(label, set()), all_gold=all_gold, hidden=hidden
+                label, golds.get(label, set()), preds.get(label, set()), all_gold=all_gold, covered=covered
             )
             sums = list(map(add, sums, cells))
-        found = size_of_common(all_gold, hidden)
+        found = size_of_common(all_gold, covered)
         spurious = size(predicted) - size_of_common(predicted, all_gold)
         left = size(all_gold) - found
         self._characters += Counts(found, spurious, left)
@@ -230,22 +230,22 @@ class _Tally:
         return by_label
 
     def _add_label(
-        self, label: str, gold: set[Range], pred: set[Range], *, all_gold: list[Range], hidden: list[Range]
+        self, label: str, gold: set[Range], pred: set[Range], *, all_gold: list[Range], covered: list[Range]
     ) -> Row:
         exact = len(gold & pred)
         overlapping = exact if gold == pred else count_matches(gold, pred)
-        concealed = sum(is_inside(found, hidden) for found in gold)
+        covered_spans = sum(is_inside(found, covered) for found in gold)
         spurious = sum(not is_touched(found, all_gold) for found in pred)
         gold_chars, pred_chars = union(gold), union(pred)
         n_gold, n_pred = size(gold_chars), size(pred_chars)
-        covered = size_of_common(gold_chars, hidden)
+        found_chars = size_of_common(gold_chars, covered)
         labelled = size_of_common(gold_chars, pred_chars)
         # fmt: off
         counts = (  # tp, fp, fn of each of SCHEMES
             exact, len(pred) - exact, len(gold) - exact,
             overlapping, len(pred) - overlapping, len(gold) - overlapping,
-            concealed, spurious, len(gold) - concealed,
-            covered, n_pred - size_of_common(pred_chars, all_gold), n_gold - covered,
+            covered_spans, spurious, len(gold) - covered_spans,
+            found_chars, n_pred - size_of_common(pred_chars, all_gold), n_gold - found_chars,
             labelled, n_pred - labelled, n_gold - labelled,
         )
         # fmt: on

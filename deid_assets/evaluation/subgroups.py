@@ -36,7 +36,7 @@ def subgroups(
     rows: Mapping[str, Row],
     key_of: Mapping[str, str | None],
     *,
-    measure: Measure = (Scheme.HIDDEN, Ratio.RECALL),
+    measure: Measure = (Scheme.COVERED, Ratio.RECALL),
     patients: Mapping[str, str] | None = None,
     resamples: int = RESAMPLES,
 ) -> list[Group]:
@@ -76,7 +76,7 @@ def _group(
     return Group(name, len(rows), Counts(tp, fp, fn), interval)
 
 
-def by_label(evaluation: Evaluation, scheme: Scheme = Scheme.HIDDEN) -> list[Group]:
+def by_label(evaluation: Evaluation, scheme: Scheme = Scheme.COVERED) -> list[Group]:
     """Return the recall of every label as a group, worst first, with Wilson intervals over gold spans.
 
     Spans of one note are taken as independent, so that intervals are narrower than by note.

@@ -1,4 +1,4 @@
-"""Two systems on the same notes: the gold spans that only one of them hides, and the false alarms of one alone."""
+"""Two systems on the same notes: the gold spans that only one of them covers, and the false alarms of one alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deid_assets.evaluation.intervals import is_inside, is_touched, union
 from deid_assets.evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]
-"""Of the first and of the second system: whether the span is hidden, or for a false alarm whether it is given."""
+"""Of the first and of the second system: whether the span is covered, or for a false alarm whether it is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Everything of this package that a format plugin may use, and nothing else; ``docs/formats/plugins.md`` shows how."""
 
-from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem, RecordError
+from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.atomic import atomic_file, atomic_folder, write_member
 from deid_assets.formats.catalogue import Format, Reader, Writer
@@ -22,12 +22,12 @@ __all__ = [
     "Annotation",
     "ArchiveError",
     "Budget",
-    "Draft",
     "Fault",
     "Format",
     "FormatOptions",
     "Identity",
     "Known",
+    "ParsedNote",
     "Problem",
     "ReadOptions",
     "Reader",

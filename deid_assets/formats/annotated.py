@@ -94,7 +94,7 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ParsedNote:
     """One note as the source has it: parsed, but neither label, offset nor text checked.
 
     Args:

@@ -55,7 +55,7 @@ def suffix_of(name: str) -> str:
 def unpack(archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget: Budget, refuse: Refuse) -> None:
     """Unpack the wanted members into an empty folder, under their own names.
 
-    What is refused is told to ``refuse``, and the other members are unpacked. Of a damaged tar or gzip nothing is
+    ``refuse`` is called with what is refused, and the other members are unpacked. Of a damaged tar or gzip nothing is
     kept: a wrong checksum is that of the whole.
 
     Args:
@@ -63,7 +63,7 @@ def unpack(archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget
         folder: Empty; only its owner may open it.
         wanted: Whether a member is unpacked, by its name.
         budget: What may be unpacked.
-        refuse: Is told what is not.
+        refuse: Called with each that is not.
 
     Raises:
         InputError: There is no room to unpack.

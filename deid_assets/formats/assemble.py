@@ -10,7 +10,7 @@ from deid_assets.core.errors import NoteError, UnknownLabelError
 from deid_assets.core.note import MAX_ID_CHARS, Note
 from deid_assets.core.phi import LabelMap, Phi
 from deid_assets.core.span import MAX_SPANS, Span, SpanSet
-from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem, is_note_id
+from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, is_note_id
 from deid_assets.formats.offsets import to_code_points
 from deid_assets.formats.options import ReadOptions
 
@@ -19,7 +19,7 @@ BREAKS_TO_BLANKS = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u202
 """What brat and XML attributes cannot hold on one line, and put a space for."""
 
 
-def assemble(draft: Draft, labels: LabelMap, options: ReadOptions) -> Annotated | list[Fault]:
+def assemble(draft: ParsedNote, labels: LabelMap, options: ReadOptions) -> Annotated | list[Fault]:
     """Return the note and its spans, or one fault per thing wrong with it.
 
     A note with a broken annotation is a fault, never a note with fewer spans.
@@ -56,7 +56,7 @@ def assemble(draft: Draft, labels: LabelMap, options: ReadOptions) -> Annotated 
     return Annotated(note, SpanSet.of(note, spans))
 
 
-def _note(draft: Draft, options: ReadOptions) -> Note | Fault:
+def _note(draft: ParsedNote, options: ReadOptions) -> Note | Fault:
     if not is_note_id(draft.note_id):
         reason = f"the note id has {len(draft.note_id)} characters; use 1 to {MAX_ID_CHARS} printable ones"
         return Fault.at(draft.file, "malformed", reason, line=draft.line)

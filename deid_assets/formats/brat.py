@@ -12,7 +12,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.span import Span
-from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
+from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
 from deid_assets.formats.assemble import BREAKS_TO_BLANKS
 from deid_assets.formats.atomic import atomic_folder, write_member
 from deid_assets.formats.options import BratLabels, ReadOptions, WriteOptions
@@ -25,7 +25,7 @@ _TEXT_BOUND = re.compile(
 _PASSED_OVER = ("R", "E", "A", "M", "N", "#", "*")
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft per ``.txt``; its annotations are ``None`` when there is no ``.ann``."""
     if source.path.suffix.lower() == ".ann":
         if not _is_paired(source):
@@ -39,7 +39,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         return
     beside = source.sibling(".ann") if options.annotations else None
     if beside is None:
-        yield Draft(source.name, note_id, text)
+        yield ParsedNote(source.name, note_id, text)
         return
     refusal = beside.refusal()
     if refusal is not None:
@@ -52,7 +52,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         yield lines
         return
     annotations, problems = _parsed(lines)
-    yield Draft(source.name, note_id, text, annotations, problems, annotation_file=beside.name, fold_blanks=True)
+    yield ParsedNote(source.name, note_id, text, annotations, problems, annotation_file=beside.name, fold_blanks=True)
 
 
 def _is_paired(ann: Source) -> bool:

@@ -11,11 +11,11 @@ from typing import cast
 
 from deid_assets.core.label_maps import I2B2_2014, PHI
 from deid_assets.core.phi import LabelMap
-from deid_assets.formats.annotated import Annotated, Draft, Fault
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.options import FormatOptions, ReadOptions, WriteOptions
 from deid_assets.formats.source import Source
 
-Reader = Callable[[Source, ReadOptions], Iterator[Draft | Fault]]
+Reader = Callable[[Source, ReadOptions], Iterator[ParsedNote | Fault]]
 Writer = Callable[[Path, Iterable[Annotated], WriteOptions], None]
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from deid_assets.formats.annotated import Annotation, Draft, Fault, Problem, RecordError
+from deid_assets.formats.annotated import Annotation, Fault, ParsedNote, Problem, RecordError
 from deid_assets.formats.fields import is_encodable, parse_json
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import Conll, ReadOptions
@@ -30,7 +30,7 @@ _BEGINS = "-DOCSTART-"
 _COLUMN_NAMES = {"FORM": "token", "TOKEN": "token", "TAG": "tag", "NER": "tag", "START": "start", "END": "end"}
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft or fault per note, holding one note; a byte order mark at the start is no content."""
     check_by_line(options.encoding)
     reader = _Reader(source, options)
@@ -92,7 +92,7 @@ class _Reader:
         self._note.is_withheld = True
         return replace(fault, note_id=self._note.note_id)
 
-    def feed(self, line: str, number: int) -> Iterator[Draft | Fault]:
+    def feed(self, line: str, number: int) -> Iterator[ParsedNote | Fault]:
         """Yield the note that ends with this line, if one does."""
         if not line.strip(" "):
             self._note.in_sentence = False
@@ -109,13 +109,13 @@ class _Reader:
         else:
             self._take(line, number)
 
-    def finish(self) -> Iterator[Draft | Fault]:
+    def finish(self) -> Iterator[ParsedNote | Fault]:
         """Yield the note that is being read, and begin another."""
         note, self._note = self._note, _Note(self._source.note_id)
         if note.has_begun:
             yield from _finished(note, self._source, self._options)
 
-    def _comment(self, key: str, content: str, number: int) -> Iterator[Draft | Fault]:
+    def _comment(self, key: str, content: str, number: int) -> Iterator[ParsedNote | Fault]:
         if key == "newdoc":
             yield from self._begin(number)
         elif key in ("newdoc id", "id"):
@@ -132,7 +132,7 @@ class _Reader:
         elif key in ("text", "text_json"):
             self._text(content, number, is_json=key == "text_json")
 
-    def _begin(self, number: int) -> Iterator[Draft | Fault]:
+    def _begin(self, number: int) -> Iterator[ParsedNote | Fault]:
         if self._note.has_content or self._note.is_marked:
             yield from self.finish()
         self._marks += 1
@@ -225,7 +225,7 @@ class _Reader:
         return Row(number, form, tag, *map(int, offsets))
 
 
-def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     note_id = note.default_id if note.note_id is None else note.note_id
     if note.chars > 2 * options.max_note_chars:
         reason = f"note has more than {options.max_note_chars} characters; raise --read max_note_chars"
@@ -239,7 +239,7 @@ def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[Dra
         yield _draft(note, note_id, source.name, options)
 
 
-def _draft(note: _Note, note_id: str, file: str, options: ReadOptions) -> Draft:
+def _draft(note: _Note, note_id: str, file: str, options: ReadOptions) -> ParsedNote:
     problems = list(note.problems)
     text, places = joined(note.sentences)
     if not problems:
@@ -252,7 +252,7 @@ def _draft(note: _Note, note_id: str, file: str, options: ReadOptions) -> Draft:
     if options.annotations:
         annotations, unread = _annotations(note, places, options.conll)
         problems += unread
-    return Draft(file, note_id, text, annotations, tuple(problems), note.line, lang=note.lang, in_code_points=True)
+    return ParsedNote(file, note_id, text, annotations, tuple(problems), note.line, lang=note.lang, in_code_points=True)
 
 
 def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Problem]:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import MAX_SPANS, Span, SpanSet
-from deid_assets.formats.annotated import Annotation, Draft, Problem, RecordError
+from deid_assets.formats.annotated import Annotation, ParsedNote, Problem, RecordError
 from deid_assets.formats.options import Columns, ReadOptions
 
 _MAX_OFFSET = 2**53
@@ -42,7 +42,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> Draft:
+def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> ParsedNote:
     """Return the draft of one record.
 
     Args:
@@ -59,7 +59,7 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> D
     annotations, problems = (None, ()) if raw_spans is None else annotations_of(raw_spans)
     meta = _meta(fields.get(columns.meta))
     meta |= {name: value for name in columns.into_meta if (value := optional_string(fields, name)) is not None}
-    return Draft(
+    return ParsedNote(
         file,
         required_string(fields, columns.note_id, flag="column.id"),
         required_string(fields, columns.text, encodable=False, flag="column.text"),

@@ -14,7 +14,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import I2B2_2014 as LABELS
 from deid_assets.core.phi import I2B2_2014, I2B2_2014_FINE
 from deid_assets.core.span import Span
-from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem, RecordError
+from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
 from deid_assets.formats.atomic import atomic_folder, write_member
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
@@ -25,7 +25,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _ATTRIBUTE = {ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'}
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note; the label of a tag is its ``TYPE``, or its name where it has none."""
     note_id = source.note_id
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
@@ -57,14 +57,14 @@ def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
     return source.fault("malformed", reason, line=line, note_id=source.note_id)
 
 
-def _draft(root: Element, source: Source, options: ReadOptions) -> Draft:
+def _draft(root: Element, source: Source, options: ReadOptions) -> ParsedNote:
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
         raise RecordError("missing-field", "has not one TEXT without elements and at most one TAGS; export it again")
     text = texts[0].text or ""
     if not tags or not options.annotations:
-        return Draft(source.name, source.note_id, text)
+        return ParsedNote(source.name, source.note_id, text)
     annotations: list[Annotation] = []
     problems: list[Problem] = []
     for number, tag in enumerate(tags[0], start=1):
@@ -72,7 +72,7 @@ def _draft(root: Element, source: Source, options: ReadOptions) -> Draft:
             annotations.append(_annotation(tag, number))
         except RecordError as error:
             problems.append(Problem(error.kind, error.reason))
-    return Draft(source.name, source.note_id, text, tuple(annotations), tuple(problems), fold_blanks=True)
+    return ParsedNote(source.name, source.note_id, text, tuple(annotations), tuple(problems), fold_blanks=True)
 
 
 def _annotation(tag: Element, number: int) -> Annotation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import check_spans_count, draft_of, note_record, parse_json, to_json
 from deid_assets.formats.options import ReadOptions, WriteOptions
@@ -20,7 +20,7 @@ from deid_assets.formats.source import (
 )
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft or fault per line that is not blank; a byte order mark at the start is no content."""
     for line in lines(source, options):
         if isinstance(line, Fault):

@@ -241,4 +241,4 @@ def _check_formulas(formulas: str) -> None:
 
 def _check_delimiter(delimiter: str) -> None:
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in f'"\r\n{string.ascii_letters}{string.digits}':
-        raise ConfigError(f"delimiter is {delimiter!r}; choose one ASCII sign such as ',', ';' or a tab")
+        raise ConfigError(f"delimiter is {delimiter!r}; choose one ASCII character such as ',', ';' or a tab")

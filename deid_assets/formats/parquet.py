@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from deid_assets.formats.annotated import Annotated, Draft, Fault, Problem, RecordError
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, Problem, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, span_record
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
@@ -19,7 +19,7 @@ _GROUP_CHARS = 1 << 25
 """A row group is full at either count, so that no reader needs more than about 128 MiB for one."""
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft or fault per row."""
     columns = options.columns
     required = (columns.note_id, columns.text, *columns.into_meta)

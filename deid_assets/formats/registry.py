@@ -8,14 +8,14 @@ from pathlib import Path
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import LabelMap
-from deid_assets.formats.annotated import Annotated, Draft, Fault
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.archives import suffix_of
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.catalogue import Format
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.installed import FORMATS, Outside, format_named, installed, known_by_files
 from deid_assets.formats.options import ReadOptions, WriteOptions
-from deid_assets.formats.selection import Selection, Told, tell_nobody
+from deid_assets.formats.selection import OnIgnored, Selection, pass_over_silently
 from deid_assets.formats.source import Source, files
 
 _DEFAULT_READ = ReadOptions()
@@ -115,7 +115,7 @@ def read_notes(
     format: str | None = None,  # noqa: A002 - the word users know
     labels: LabelMap | None = None,
     options: ReadOptions = _DEFAULT_READ,
-    ignored: Told = tell_nobody,
+    ignored: OnIgnored = pass_over_silently,
 ) -> Iterator[Annotated | Fault]:
     """Yield each note as it is read, and each fault in its place.
 
@@ -127,7 +127,7 @@ def read_notes(
         format: Name of the format; detected when not given.
         labels: From native labels to categories. When not given: the categories' own names; for i2b2, its labels.
         options: What the reader has to know about the source.
-        ignored: Told the name and the rule of each file that ``options.ignore`` passes over. Every other file of a
+        ignored: OnIgnored the name and the rule of each file that ``options.ignore`` passes over. Every other file of a
             folder or archive gives notes or a fault.
 
     Raises:
@@ -143,8 +143,8 @@ def parse_notes(
     *,
     format: str | None = None,  # noqa: A002 - the word users know
     options: ReadOptions = _DEFAULT_READ,
-    ignored: Told = tell_nobody,
-) -> Iterator[Draft | Fault]:
+    ignored: OnIgnored = pass_over_silently,
+) -> Iterator[ParsedNote | Fault]:
     """Yield each note as the source has it: what ``read_notes`` gives before ``check_drafts``.
 
     Raises:
@@ -155,7 +155,7 @@ def parse_notes(
 
 
 def check_drafts(
-    drafts: Iterable[Draft | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
+    drafts: Iterable[ParsedNote | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
 ) -> Iterator[Annotated | Fault]:
     """Yield the notes of drafts after checking ids, labels, offsets and text, and each fault in its place."""
     seen: set[str] = set()
@@ -169,7 +169,7 @@ def _chosen_for(path: Path, name: str | None) -> Format:
     return format_named(name or detect_format(path))
 
 
-def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection) -> Iterator[Draft | Fault]:
+def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection) -> Iterator[ParsedNote | Fault]:
     any_file = any_note = is_lacking = False
     for source in files(path, selection, limits=options.archives):
         any_file = True
@@ -182,7 +182,7 @@ def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection
             yield draft
         if is_empty and chosen.may_lack_notes and _has_content(source):
             is_lacking = True
-            selection.told(source.name, f"a file of {chosen.name} may lack notes")
+            selection.on_ignored(source.name, f"a file of {chosen.name} may lack notes")
         elif is_empty and not _is_annotation(source):
             yield source.fault("empty-file", "holds no note; remove the file or export it again")
     if is_lacking and not any_note:
@@ -199,7 +199,7 @@ def _has_content(source: Source) -> bool:
     return source.path.stat().st_size > 0
 
 
-def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[Draft | Fault]:
+def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
             yield from chosen.reader(source, options)
@@ -208,7 +208,7 @@ def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[Dr
 
 
 def _finished(
-    draft: Draft | Fault, seen: set[str], labels: LabelMap, options: ReadOptions
+    draft: ParsedNote | Fault, seen: set[str], labels: LabelMap, options: ReadOptions
 ) -> Iterator[Annotated | Fault]:
     if isinstance(draft, Fault):
         yield draft
@@ -221,7 +221,7 @@ def _finished(
     yield from result if isinstance(result, list) else [result]
 
 
-def came_before(draft: Draft) -> Fault:
+def came_before(draft: ParsedNote) -> Fault:
     """Return the fault of a note whose id an earlier one has."""
     reason = f"note {draft.note_id!r} came before; give every note its own id"
     return Fault.at(draft.file, "duplicate-id", reason, line=draft.line, note_id=draft.note_id)

@@ -22,11 +22,11 @@ IGNORED = (
 )
 """Names that are no notes: unfinished copies, what systems add to folders and archives, settings of brat."""
 
-Told = Callable[[str, str], None]
-"""Told the name of an ignored file and the rule."""
+OnIgnored = Callable[[str, str], None]
+"""Called with the name of an ignored file and the rule."""
 
 
-def tell_nobody(name: str, rule: str) -> None:
+def pass_over_silently(name: str, rule: str) -> None:
     """Take the name of an ignored file and do nothing with it."""
 
 
@@ -37,12 +37,12 @@ class Selection:
     Args:
         suffixes: Of files that are read, in lower case.
         ignore: Rules: patterns as of a shell for a file's name or that of a folder around it, in any case.
-        told: Called for each file that is ignored.
+        on_ignored: Called for each file that is ignored.
     """
 
     suffixes: tuple[str, ...]
     ignore: tuple[str, ...] = IGNORED
-    told: Told = tell_nobody
+    on_ignored: OnIgnored = pass_over_silently
 
     def takes(self, name: str) -> bool:
         """Whether a file has one of the suffixes, in any case."""

@@ -119,7 +119,7 @@ def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
         for name in (*linked, *sorted(names)):
             source = replace(folder, path=Path(path, name))
             if rule := selection.rule(source.path.relative_to(source.root).as_posix()):
-                selection.told(source.name, rule)
+                selection.on_ignored(source.name, rule)
             elif name in linked:
                 yield source.fault("unsafe-path", "links to a folder; copy the folder into its place")
             elif selection.takes(name) or suffix_of(name):
@@ -156,7 +156,7 @@ def _opened(
 
         def is_wanted(name: str) -> bool:
             if rule := selection.rule(name):
-                selection.told(shown(name), rule)
+                selection.on_ignored(shown(name), rule)
                 return False
             if suffix_of(name) or selection.takes(name):
                 return True

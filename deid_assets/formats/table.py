@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.formats.annotated import Annotated, Draft, Fault, RecordError
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, RecordError
 from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
 from deid_assets.formats.formulas import escaped, moved, unescaped
@@ -15,7 +15,7 @@ from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft or fault per row. Python's ``csv`` is not used: its cell limit is one for the whole process."""
     check_by_line(options.encoding)
     header: list[str] = []
@@ -35,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         yield _draft(dict(zip(header, cells, strict=False)), len(cells) == len(header), source, options, line=line)
 
 
-def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int) -> Draft | Fault:
+def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int) -> ParsedNote | Fault:
     columns = options.columns
     if not whole:
         return source.fault("malformed", "the row has more or fewer cells than the header; quote its text", line=line)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
-from deid_assets.formats.annotated import Annotated, Draft, Fault
+from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.atomic import atomic_folder, write_member
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import Source, read_text
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note; a byte order mark belongs to its text."""
     text = read_text(source, encoding=options.encoding, max_chars=options.max_note_chars, note_id=source.note_id)
-    yield text if isinstance(text, Fault) else Draft(source.name, source.note_id, text)
+    yield text if isinstance(text, Fault) else ParsedNote(source.name, source.note_id, text)
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:

@@ -18,7 +18,7 @@ _MAX_STEPS = 100
 """Of a name: folders are made and removed by recursion."""
 
 Refuse = Callable[[str, str, str], None]
-"""Told the member's name, empty for the archive itself, the kind of fault and the reason."""
+"""Called with the member's name, empty for the archive itself, the kind of fault and the reason."""
 
 
 class Readable(Protocol):

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft, inputs_of
+from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt, inputs_of
 
 ARRIVAL = "arrival"
 ARRIVAL_VERSION = "1"
@@ -53,12 +53,12 @@ class Arrival:
     Args:
         receipt: Signed.
         files: Sorted by name; a file's place is its position here, from 1.
-        told: How it is read, as ``deid batches retry`` was told; see ``reading``.
+        overrides: How it is read, as ``deid batches retry`` was told; see ``reading``.
     """
 
     receipt: Receipt
     files: tuple[ArrivedFile, ...]
-    told: Mapping[str, object]
+    overrides: Mapping[str, object]
 
     @property
     def arrived_at(self) -> str:
@@ -94,13 +94,13 @@ def _listed(path: Path, root: Path) -> ArrivedFile:
         return ArrivedFile(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def sign_arrival(files: CorpusFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
+def sign_arrival(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
     """Store the list of what arrived as a batch, dated now."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return _write(files, batch, list(listed), arrived_at=now, attempt=0, told={})
+    return _write(files, batch, list(listed), arrived_at=now, attempt=0, overrides={})
 
 
-def sign_part(files: CorpusFiles, batch: str, listed: Iterable[ArrivedFile], *, whole: str) -> Receipt:
+def sign_part(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile], *, whole: str) -> Receipt:
     """Store the list of what is a part of a larger arrival, which its receipt names as an input.
 
     Raises:
@@ -108,16 +108,18 @@ def sign_part(files: CorpusFiles, batch: str, listed: Iterable[ArrivedFile], *, 
     """
     source = files.receipt(ARRIVAL, whole)
     arrived_at = str(source.counts["arrived_at"])
-    return _write(files, batch, list(listed), arrived_at=arrived_at, attempt=0, told={}, inputs=inputs_of([source]))
+    return _write(
+        files, batch, list(listed), arrived_at=arrived_at, attempt=0, overrides={}, inputs=inputs_of([source])
+    )
 
 
-def try_again(files: CorpusFiles, batch: str, told: Mapping[str, object], *, landing: Path) -> Receipt:
+def try_again(files: StoreFiles, batch: str, overrides: Mapping[str, object], *, landing: Path) -> Receipt:
     """Sign what a batch holds now, to be read anew, and how; what was told before holds where nothing else is told.
 
     Args:
         files: The store.
         batch: Whose files are tried again.
-        told: As ``config.Reading`` has it.
+        overrides: As ``config.Reading`` has it.
         landing: Folder with the batch's files.
     """
     known = find_arrival(files, batch)
@@ -128,12 +130,12 @@ def try_again(files: CorpusFiles, batch: str, told: Mapping[str, object], *, lan
         listed,
         arrived_at=known.arrived_at if known else datetime.now(UTC).isoformat(timespec="seconds"),
         attempt=known.attempt + 1 if known else 1,
-        told={**(known.told if known else {}), **told},
+        overrides={**(known.overrides if known else {}), **overrides},
         inputs=known.receipt.inputs if known else None,
     )
 
 
-def find_arrival(files: CorpusFiles, batch: str) -> Arrival | None:
+def find_arrival(files: StoreFiles, batch: str) -> Arrival | None:
     """Return what arrived as a batch, or ``None`` where there is no receipt of it.
 
     Raises:
@@ -143,11 +145,11 @@ def find_arrival(files: CorpusFiles, batch: str) -> Arrival | None:
     if receipt is None:
         return None
     listed = files.read(ARRIVAL, batch, "files").to_pylist()
-    told = files.read(ARRIVAL, batch, "told").column("settings").to_pylist()
-    return Arrival(receipt, tuple(ArrivedFile(**row) for row in listed), json.loads(told[0]))
+    stored = files.read(ARRIVAL, batch, "told").column("settings").to_pylist()
+    return Arrival(receipt, tuple(ArrivedFile(**row) for row in listed), json.loads(stored[0]))
 
 
-def check_arrival(files: CorpusFiles, batch: str, *, landing: Path) -> Arrival:
+def check_arrival(files: StoreFiles, batch: str, *, landing: Path) -> Arrival:
     """Return what arrived as a batch after checking that its folder holds exactly that.
 
     Raises:
@@ -173,17 +175,17 @@ def check_arrival(files: CorpusFiles, batch: str, *, landing: Path) -> Arrival:
 
 
 def _write(
-    files: CorpusFiles,
+    files: StoreFiles,
     batch: str,
     listed: list[ArrivedFile],
     *,
     arrived_at: str,
     attempt: int,
-    told: Mapping[str, object],
+    overrides: Mapping[str, object],
     inputs: Mapping[str, str] | None = None,
 ) -> Receipt:
     columns = {name: [getattr(file, name) for file in listed] for name in _SCHEMA.names}
-    settings = pa.table({"settings": [json.dumps(told, sort_keys=True)]})
+    settings = pa.table({"settings": [json.dumps(overrides, sort_keys=True)]})
     counts: dict[str, int | float | str] = {
         "files": len(listed),
         "bytes": sum(file.bytes for file in listed),
@@ -194,5 +196,5 @@ def _write(
         ARRIVAL,
         batch,
         {"files": pa.table(columns, schema=_SCHEMA), "told": settings},
-        receipt=ReceiptDraft(code_version=ARRIVAL_VERSION, inputs=inputs or {}, counts=counts),
+        receipt=UnsignedReceipt(code_version=ARRIVAL_VERSION, inputs=inputs or {}, counts=counts),
     )

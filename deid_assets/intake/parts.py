@@ -21,5 +21,5 @@ def whole_of(batch: str) -> str:
 
 
 def part_files(folder: Path) -> list[Path]:
-    """Return the files of a part, which ``read_drafts`` reads."""
+    """Return the files of a part, which ``read_parsed_notes`` reads."""
     return [folder / PART_FILE]

@@ -12,14 +12,14 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.formats import Annotated, Fault, read_notes
-from deid_assets.formats.drafts import read_drafts
+from deid_assets.formats.parsed_notes import read_parsed_notes
 from deid_assets.formats.registry import FormatError, check_drafts
-from deid_assets.formats.selection import Told, tell_nobody
+from deid_assets.formats.selection import OnIgnored, pass_over_silently
 from deid_assets.formats.source import printable
 from deid_assets.intake.arrivals import Arrival, check_arrival, find_arrival
 from deid_assets.intake.parts import is_part, part_files, whole_of
 from deid_assets.intake.reading import How, how_to_read
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 
 _LABEL = re.compile(r"label '([^']*)' is not in label map '(\w+)'")
 _OF_THE_FILE = (
@@ -80,14 +80,16 @@ def sources_of(landing: Path) -> list[Path]:
     return sorted(path for path in landing.iterdir() if not path.name.startswith(".")) if landing.is_dir() else []
 
 
-def read_batch(settings: Settings, files: CorpusFiles, batch: str, *, ignored: Told = tell_nobody) -> Iterator[Found]:
+def read_batch(
+    settings: Settings, files: StoreFiles, batch: str, *, ignored: OnIgnored = pass_over_silently
+) -> Iterator[Found]:
     """Yield what a batch's files hold; ids are unique over the batch.
 
     Args:
         settings: Of the installation.
         files: The store.
         batch: Whose files are read.
-        ignored: Told the name and the rule of each file that is passed over.
+        ignored: OnIgnored the name and the rule of each file that is passed over.
 
     Raises:
         ProvenanceError: The files are not those that arrived.
@@ -125,8 +127,8 @@ def _read_part(source: Path, landing: Path, settings: Settings, arrival: Arrival
     try:
         how = how_of(settings, arrival, source)
     except ConfigError:  # each file is a fault already
-        how = how_to_read(settings, arrival.told)
-    return check_drafts(read_drafts(part_files(landing)), labels=how.labels, options=how.options)
+        how = how_to_read(settings, arrival.overrides)
+    return check_drafts(read_parsed_notes(part_files(landing)), labels=how.labels, options=how.options)
 
 
 def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:
@@ -135,10 +137,10 @@ def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:
     Raises:
         ConfigError: Its ``batch.toml`` is wrong.
     """
-    return how_to_read(settings, arrival.told, source if source.is_dir() else None)
+    return how_to_read(settings, arrival.overrides, source if source.is_dir() else None)
 
 
-def _read(source: Path, settings: Settings, arrival: Arrival, ignored: Told) -> Iterator[Annotated | Fault]:
+def _read(source: Path, settings: Settings, arrival: Arrival, ignored: OnIgnored) -> Iterator[Annotated | Fault]:
     try:
         how = how_of(settings, arrival, source)
         notes = read_notes(source, format=how.format, labels=how.labels, options=how.options, ignored=ignored)

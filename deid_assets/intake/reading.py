@@ -42,12 +42,12 @@ class How:
     options: ReadOptions
 
 
-def how_to_read(settings: Settings, told: Mapping[str, object], folder: Path | None = None) -> How:
+def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Path | None = None) -> How:
     """Return how a batch is read; the later of settings, ``batch.toml`` and what was told counts.
 
     Args:
         settings: Of the installation.
-        told: As ``deid batches retry`` was told.
+        overrides: As ``deid batches retry`` was told.
         folder: What arrived, where it is a folder, with or without a ``batch.toml``.
 
     Raises:
@@ -56,7 +56,7 @@ def how_to_read(settings: Settings, told: Mapping[str, object], folder: Path | N
     sources = [
         ("settings, intake", settings.intake.model_dump(exclude_defaults=True)),
         (BATCH_TOML, _of_folder(folder) if folder else {}),
-        ("deid batches retry", dict(told)),
+        ("deid batches retry", dict(overrides)),
     ]
     values: dict[str, object] = {}
     read: dict[str, object] = {}

@@ -12,7 +12,7 @@ from deid_assets.intake.arrivals import ARRIVAL, find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
 from deid_assets.store.approvals import APPROVAL, REPORT
-from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft
+from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt
 from deid_assets.store.manifests import MANIFEST
 
 WITHDRAWN = "withdrawn"
@@ -102,26 +102,26 @@ def batch_ids(settings: Settings) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
 
 
-def open_batches(settings: Settings, files: CorpusFiles) -> list[str]:
+def open_batches(settings: Settings, files: StoreFiles) -> list[str]:
     """Return the batches that are worked on: those not withdrawn. One whose receipts were altered is refused there."""
     return [batch for batch in batch_ids(settings) if not _is_closed(files, batch)]
 
 
-def _is_closed(files: CorpusFiles, batch: str) -> bool:
+def _is_closed(files: StoreFiles, batch: str) -> bool:
     try:
         return is_withdrawn(files, batch)
     except ProvenanceError:
         return False
 
 
-def is_withdrawn(files: CorpusFiles, batch: str) -> bool:
+def is_withdrawn(files: StoreFiles, batch: str) -> bool:
     """Whether a batch was withdrawn and not brought back since."""
     record = files.find(WITHDRAWN, batch)
     arrival = files.find(ARRIVAL, batch)
     return record is not None and record.inputs == ({arrival.name: arrival.digest} if arrival else {})
 
 
-def look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
+def look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     """Return what became of a batch, by its signed receipts; of one with an altered receipt, that it is stopped."""
     try:
         return _look(settings, files, batch)
@@ -129,7 +129,7 @@ def look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
         return Batch(batch, State.STOPPED, Tally(), fault=str(error))
 
 
-def _look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
+def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     arrival = find_arrival(files, batch)
     raw = files.find(_RAW, batch)
     found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
@@ -153,7 +153,7 @@ def _look(settings: Settings, files: CorpusFiles, batch: str) -> Batch:
     )
 
 
-def look_at_all(settings: Settings, files: CorpusFiles) -> list[Batch]:
+def look_at_all(settings: Settings, files: StoreFiles) -> list[Batch]:
     """Return what became of every batch, sorted by id."""
     return [look(settings, files, batch) for batch in batch_ids(settings)]
 
@@ -176,14 +176,14 @@ def notes_line(tally: Tally) -> str:
     return f"{tally.received:,} received = {' + '.join(parts)}"
 
 
-def withdraw(files: CorpusFiles, found: Batch) -> None:
+def withdraw(files: StoreFiles, found: Batch) -> None:
     """Record that a batch is withdrawn, with the count of its notes, and erase all that was made of it but its files."""
     arrival = files.find(ARRIVAL, found.batch)
     files.write(
         WITHDRAWN,
         found.batch,
         {},
-        receipt=ReceiptDraft(
+        receipt=UnsignedReceipt(
             code_version="1",
             inputs={arrival.name: arrival.digest} if arrival else {},
             counts={"notes": found.tally.received, "withheld": 0, "sender": found.sender, "languages": found.languages},
@@ -209,12 +209,12 @@ def _path(settings: Settings) -> list[str]:
         policy = load_policy(settings.release_policy).name
     except DeidError:  # said by what loads the graph
         policy = settings.release_policy
-    spans = [f"spans/{name}" for name in settings.line_up]
+    spans = [f"spans/{name}" for name in settings.ensemble]
     redacted = ["merged_spans", f"redacted_notes/{policy}", "quarantine"]
     return [_RAW, "gold_annotations", *spans, *redacted, REPORT, APPROVAL, _RELEASED]
 
 
-def _tally(files: CorpusFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None) -> Tally:
+def _tally(files: StoreFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None) -> Tally:
     """Count each note once. What an earlier release let out is out, also where its batch was stopped since."""
     if released is not None and state is not State.WITHDRAWN:
         held, unreadable = int(released.counts["quarantined"]), _unreadable(files, batch, released)
@@ -229,12 +229,12 @@ def _tally(files: CorpusFiles, batch: str, state: State, read: Receipt | None, *
     return Tally(waiting=notes, unreadable=withheld)
 
 
-def _released(settings: Settings, files: CorpusFiles, batch: str) -> Receipt | None:
+def _released(settings: Settings, files: StoreFiles, batch: str) -> Receipt | None:
     """Return the receipt of a release that lies where releases are handed over."""
     return files.find(_RELEASED, batch) if (settings.released / batch / MANIFEST).is_file() else None
 
 
-def _unreadable(files: CorpusFiles, batch: str, released: Receipt) -> int:
+def _unreadable(files: StoreFiles, batch: str, released: Receipt) -> int:
     """Return how many of a release's withheld notes could not be read."""
     if "unreadable" in released.counts:
         return int(released.counts["unreadable"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.store.files import CorpusFiles, Receipt, ReceiptDraft
+from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt
 
 STOPS = "stops"
 """First segment of the path of a stop; the rest is the asset that was not stored."""
@@ -41,7 +41,7 @@ class Stop:
 
 
 def record_stop(
-    files: CorpusFiles, asset: str, batch: str, reasons: Sequence[str], *, draft: ReceiptDraft, is_error: bool
+    files: StoreFiles, asset: str, batch: str, reasons: Sequence[str], *, draft: UnsignedReceipt, is_error: bool
 ) -> None:
     """Keep why an asset was not stored.
 
@@ -58,11 +58,11 @@ def record_stop(
         f"{STOPS}/{asset}",
         batch,
         {"reasons": pa.table({"reason": pa.array(reasons, pa.string())})},
-        receipt=ReceiptDraft(draft.code_version, draft.inputs, draft.verdicts, counts),
+        receipt=UnsignedReceipt(draft.code_version, draft.inputs, draft.verdicts, counts),
     )
 
 
-def find_stop(files: CorpusFiles, asset: str, batch: str) -> Stop | None:
+def find_stop(files: StoreFiles, asset: str, batch: str) -> Stop | None:
     """Return why an asset was not stored; ``None`` where it was stored since, or what it was made from changed.
 
     Raises:
@@ -80,19 +80,19 @@ def find_stop(files: CorpusFiles, asset: str, batch: str) -> Stop | None:
     return Stop(asset, receipt, tuple(reasons))
 
 
-def stopped_assets(files: CorpusFiles, batch: str) -> list[str]:
+def stopped_assets(files: StoreFiles, batch: str) -> list[str]:
     """Return the assets of a batch of which a stop was ever recorded."""
     folder = files.root / "internal" / STOPS
     return sorted(path.parent.parent.relative_to(folder).as_posix() for path in folder.rglob(f"{batch}/receipt.json"))
 
 
-def _digest(files: CorpusFiles, name: str) -> str:
+def _digest(files: StoreFiles, name: str) -> str:
     asset, _, batch = name.rpartition("@")
     found = _find(files, asset, batch)
     return found.digest if found else ""
 
 
-def _find(files: CorpusFiles, asset: str, batch: str) -> Receipt | None:
+def _find(files: StoreFiles, asset: str, batch: str) -> Receipt | None:
     try:
         return files.find(asset, batch)
     except ProvenanceError:  # an altered receipt is one that has to be made again

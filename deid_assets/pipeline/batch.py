@@ -9,7 +9,7 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.core.resolve import LineUp
+from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.redacting import STAGE, Batch, Done, redact_batch
 from deid_assets.pipeline.resolving import LEAVABLE, Predictions, merge, resolve_all
@@ -46,8 +46,8 @@ class Pipeline:
             notes: A batch, all notes of each patient together: what is found in one is covered in the others. No
                 surrogate is a value of the batch.
         """
-        line_up = LineUp(self.sources, yielding=LEAVABLE | self.policy.may_leave)
-        found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, line_up=line_up)
+        ensemble = Ensemble(self.sources, yielding=LEAVABLE | self.policy.may_leave)
+        found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, ensemble=ensemble)
         failed = {one.note_id: one for one in found if isinstance(one, Failed)}
         spans = {one.note_id: one for one in found if isinstance(one, DisjointSpans)}
         run = _Run(self, Batch([note for note in notes if note.note_id in spans], spans))
@@ -101,5 +101,5 @@ class _Run:
 
     def _resolved(self, notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
         pipeline = self._pipeline
-        line_up = LineUp(pipeline.sources, yielding=pipeline.policy.keep)
-        return resolve_all(notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, line_up=line_up)
+        ensemble = Ensemble(pipeline.sources, yielding=pipeline.policy.keep)
+        return resolve_all(notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, ensemble=ensemble)

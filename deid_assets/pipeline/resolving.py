@@ -8,11 +8,11 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError, DetectorError, class_name
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import LineUp, resolve
+from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.pipeline.spreading import spread
 
-MERGED = "merged_spans"
+MERGED_SPANS = "merged_spans"
 """Stage at which predictions become one; failures name it."""
 
 LEAVABLE = frozenset({Phi.AGE, Phi.CITY, Phi.COUNTRY, Phi.DATE, Phi.REGION, Phi.SEX, Phi.ZIP})
@@ -25,7 +25,7 @@ Predictions = Mapping[str, Mapping[str, Outcome]]
 
 
 def merge(
-    notes: Sequence[Note], predictions: Predictions, *, resolve_by: str, line_up: LineUp
+    notes: Sequence[Note], predictions: Predictions, *, resolve_by: str, ensemble: Ensemble
 ) -> list[DisjointSpans | Failed]:
     """Return what is covered in each note, in order: predictions resolved, then spread over the patient's notes.
 
@@ -33,26 +33,26 @@ def merge(
         notes: A batch, all notes of each patient together.
         predictions: Of every detector of the ensemble.
         resolve_by: Overlap policy.
-        line_up: The ensemble.
+        ensemble: The ensemble.
     """
-    resolved = resolve_all(notes, predictions, resolve_by=resolve_by, line_up=line_up)
+    resolved = resolve_all(notes, predictions, resolve_by=resolve_by, ensemble=ensemble)
     spans = spread(notes, {found.note_id: found for found in resolved if isinstance(found, DisjointSpans)})
     return [spans.get(found.note_id, found) for found in resolved]
 
 
 def resolve_all(
-    notes: Iterable[Note], predictions: Predictions, *, resolve_by: str, line_up: LineUp
+    notes: Iterable[Note], predictions: Predictions, *, resolve_by: str, ensemble: Ensemble
 ) -> list[DisjointSpans | Failed]:
     """Return one result per note, in order; the arguments are those of ``merge``.
 
     A note that a detector of the ensemble failed on, or has no outcome for, is ``Failed``.
     """
-    return [_resolve_note(note, predictions, resolve_by, line_up) for note in notes]
+    return [_resolve_note(note, predictions, resolve_by, ensemble) for note in notes]
 
 
-def _resolve_note(note: Note, predictions: Predictions, resolve_by: str, line_up: LineUp) -> DisjointSpans | Failed:
+def _resolve_note(note: Note, predictions: Predictions, resolve_by: str, ensemble: Ensemble) -> DisjointSpans | Failed:
     found: list[SpanSet] = []
-    for source in line_up.sources:
+    for source in ensemble.sources:
         outcome = predictions[source].get(note.note_id)
         if outcome is None:
             return Failed(note.note_id, f"spans/{source}", "Missing")
@@ -60,9 +60,9 @@ def _resolve_note(note: Note, predictions: Predictions, resolve_by: str, line_up
             return outcome
         found.append(outcome)
     try:
-        return resolve(note, found, policy=resolve_by, line_up=line_up)
+        return resolve(note, found, policy=resolve_by, ensemble=ensemble)
     except DeidError as error:
-        return Failed(note.note_id, MERGED, class_name(error))
+        return Failed(note.note_id, MERGED_SPANS, class_name(error))
 
 
 def by_note(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:
@@ -85,10 +85,10 @@ def together(note: Note, *spans: SpanSet, yielding: frozenset[Phi] = frozenset()
     Args:
         note: The note.
         spans: What was found, by whomever.
-        yielding: Categories that give way to any other; see ``LineUp``.
+        yielding: Categories that give way to any other; see ``Ensemble``.
 
     Raises:
         DigestError: Spans were made for another text.
     """
     every = [span for found in spans for span in found]
-    return resolve(note, spans, line_up=LineUp.of_equals(every, yielding=yielding))
+    return resolve(note, spans, ensemble=Ensemble.of_equals(every, yielding=yielding))

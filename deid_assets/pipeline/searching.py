@@ -133,13 +133,13 @@ def hits_in(
 
 
 def _kept_hits(outcome: DisjointSpans, found: Redacted, policy: Policy) -> tuple[Span, ...]:
-    kept = [piece for piece in residual(outcome, found.edits) if piece.label not in policy.keep]
+    kept = [piece for piece in residual_hits(outcome, found.edits) if piece.label not in policy.keep]
     starts = [found.to_redacted(piece.start) for piece in kept]
     texts = [found.text[start : start + piece.end - piece.start] for start, piece in zip(starts, kept, strict=True)]
     return tuple(piece for piece, text in zip(kept, texts, strict=True) if any(map(str.isalnum, text)))
 
 
-def residual(hits: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
+def residual_hits(hits: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
     """Return the parts of hits on a redacted text that lie in text kept from the original, in its offsets.
 
     A hit inside a replacement is a surrogate or a tag doing its work. A hit that reaches over the border of a

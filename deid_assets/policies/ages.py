@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"(?P<number>[0-9]+)(?:[.,][0-9]+)?[\s'\u2019-]*(?P<unit>[a
 _STRANGE = re.compile(r"[^\W0-9a-z_]")  # letters and digits that folding does not turn into ASCII
 _LETTERS = re.compile(r"[a-z]+")
 _YEARS_OLD = re.compile(r"(?<![a-z])y\W?o(?![a-z])")  # an "o" elsewhere may be a misread zero
-# Spelled in full, or any sign of one: "90s", "ninety-two", "nonagenarian", "noventa y uno", "neunzig".
+# Spelled in full, or any mention of one: "90s", "ninety-two", "nonagenarian", "noventa y uno", "neunzig".
 _OVER_89 = re.compile(
     r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert|nonant"
     r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento"

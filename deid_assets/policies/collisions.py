@@ -22,7 +22,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.policies.drawing import ATTEMPTS, fold, signs_of
+from deid_assets.policies.drawing import ATTEMPTS, characters_of, fold
 
 DIGEST_BYTES = 8
 """Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
@@ -115,7 +115,7 @@ class Originals(Container[str]):
 def normal(value: str) -> str:
     """Return the value for comparison: its letters and digits, folded, without separators."""
     if value.isascii():
-        return signs_of(value).lower()
+        return characters_of(value).lower()
     return "".join(char for char in fold(value) if char.isalnum())
 
 

@@ -35,7 +35,7 @@ may be one that it cannot move.
 """
 
 
-class Plan(NamedTuple):
+class DatePlan(NamedTuple):
     """Where a shape has year, month and day; an empty slice where it has none.
 
     Args:
@@ -98,7 +98,7 @@ def _mover_of(candidate: Candidate, size: int) -> Mover | None:
     if candidate.second or (candidate.start, candidate.end) != (0, size) or part.season is not None:
         return None
     places = {name: slice(start, end) for name, start, end in part.spots}
-    plan = Plan(
+    plan = DatePlan(
         years=_SHORT_YEARS if part.is_short_year else _COMPACT_YEARS if part.is_compact else _YEARS,
         year=places.get("y", _NOWHERE),
         month=places.get("m", _NOWHERE),
@@ -116,7 +116,7 @@ def _mover_of(candidate: Candidate, size: int) -> Mover | None:
     return _of_day(plan) if has_day else _of_month(plan)
 
 
-def _of_day(plan: Plan) -> Mover:
+def _of_day(plan: DatePlan) -> Mover:
     years, year_at, month_at, day_at, named_month, named_day, weekday, write = plan
 
     def move(text: str, days: int) -> str:
@@ -128,7 +128,7 @@ def _of_day(plan: Plan) -> Mover:
     return move
 
 
-def _of_month(plan: Plan) -> Mover:
+def _of_month(plan: DatePlan) -> Mover:
     """Move the middle of the month, and by a month at least."""
     years, year_at, month_at, _, named_month, _, weekday, write = plan
 
@@ -142,7 +142,7 @@ def _of_month(plan: Plan) -> Mover:
     return move
 
 
-def _of_any_year(plan: Plan) -> Mover:
+def _of_any_year(plan: DatePlan) -> Mover:
     """Move within a year of 365 days."""
     _, _, month_at, day_at, named_month, named_day, weekday, write = plan
 

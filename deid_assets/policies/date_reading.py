@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
-from deid_assets.policies.date_shapes import Candidate, Part, likely_candidates, other_candidates, shape_of
+from deid_assets.policies.date_shapes import Candidate, DatePart, likely_candidates, other_candidates, shape_of
 
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
@@ -34,7 +34,7 @@ class Written:
     month: int | None
     day: int | None
     quarter: int | None
-    part: Part
+    part: DatePart
 
     @property
     def is_short_year(self) -> bool:
@@ -143,7 +143,7 @@ def full_year(digits: str) -> int:
     return year + (2000 if year <= _PIVOT else 1900)
 
 
-def _filled(part: Part, text: str) -> Written | None:
+def _filled(part: DatePart, text: str) -> Written | None:
     """Return the date with the numbers of the text, which may be no day; ``None`` for no likely year."""
     year = quarter = None
     month, day = part.month, part.day

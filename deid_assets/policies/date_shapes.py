@@ -28,7 +28,7 @@ _TIME_BEFORE = re.compile(rf"\s*{_TIME}(?:,?\s+(?:on\s+|am\s+|le\s+|del?\s+|op\s
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DatePart:
     """One date of a shape.
 
     Args:
@@ -72,8 +72,8 @@ class Candidate:
         end: Where they end.
     """
 
-    first: Part
-    second: Part | None
+    first: DatePart
+    second: DatePart | None
     between: str
     short: str
     start: int
@@ -166,7 +166,7 @@ class _Reader:
         for token in tokens.texts:
             self._starts.append(self._starts[-1] + len(token))
 
-    def parts(self, roles: Roles, places: range, others: Roles) -> Iterator[Part]:
+    def parts(self, roles: Roles, places: range, others: Roles) -> Iterator[DatePart]:
         """Return the dates of the roles, one per order of their numbers.
 
         Args:
@@ -180,14 +180,16 @@ class _Reader:
             if all(name != "y" or end - start > 1 for name, start, end in spots):
                 yield self._part(order, spots, places, beside)
 
-    def _part(self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range, beside: list[int]) -> Part:
+    def _part(
+        self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range, beside: list[int]
+    ) -> DatePart:
         words = self._tokens.words
         month = words.get(order.get("m", -1))
         day = words.get(order.get("d", -1))
         weekday = words.get(order.get("w", -1))
         season = words.get(order.get("z", order.get("h", -1)))
         pieces = pieces_of(self._tokens, order, self._lang, places, beside)
-        return Part(
+        return DatePart(
             spots=spots,
             month=None if month is None else month.number,
             day=None if day is None else day.number,

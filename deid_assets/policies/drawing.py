@@ -16,7 +16,7 @@ from deid_assets.core.redact import Context
 
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
 _NO_DIGITS = bytes(byte for byte in range(256) if chr(byte) not in digits)
-_NO_SIGNS = bytes(byte for byte in range(256) if chr(byte) not in ascii_letters + digits)
+_NO_CHARACTERS = bytes(byte for byte in range(256) if chr(byte) not in ascii_letters + digits)
 T = TypeVar("T")
 ATTEMPTS = 8
 """How often a surrogate equal to its original is drawn again before the tag is used."""
@@ -106,10 +106,10 @@ def digits_of(text: str) -> str:
     return text.encode().translate(None, _NO_DIGITS).decode()
 
 
-def signs_of(text: str) -> str:
+def characters_of(text: str) -> str:
     """Return the letters and digits of a text, as they are."""
     if text.isascii():
-        return text.encode().translate(None, _NO_SIGNS).decode()
+        return text.encode().translate(None, _NO_CHARACTERS).decode()
     return "".join(filter(str.isalnum, text))
 
 

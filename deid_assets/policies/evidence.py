@@ -56,7 +56,7 @@ def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | Non
         return "last"
     if place is not None and sex != "n":
         return sex
-    found = None if word.islower() else _told(note.text, locale, word)
+    found = None if word.islower() else _role_after(note.text, locale, word)
     if place is None and found is None:
         return "last" if value not in locale.given else sex
     if place is None and found == "last":
@@ -108,7 +108,7 @@ def _word_before(text: str, start: int) -> str:
     return word if word.isalpha() else ""
 
 
-def _told(text: str, locale: Locale, word: str) -> Role | None:
+def _role_after(text: str, locale: Locale, word: str) -> Role | None:
     """Return the role that the words beside a word's first mentions tell."""
     for count, start in enumerate(_mentions(text, word)):
         if count == _LOOKED_AT:

@@ -74,9 +74,9 @@ def _any_of(label: Phi) -> re.Pattern[str]:
 def redrawn(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:
     """Return digits for digits and letters for letters; a first digit that is not 0 stays so unless it may be."""
     drawn: list[str] = []
-    for place, sign in enumerate(value):
-        if sign.isdigit():
-            low = 1 if place == 0 and sign != "0" and not may_begin_with_0 else 0
+    for place, character in enumerate(value):
+        if character.isdigit():
+            low = 1 if place == 0 and character != "0" and not may_begin_with_0 else 0
             drawn.append(str(low + draw.below(10 - low)))
         else:
             drawn.append(draw.pick(_LETTERS))
@@ -136,9 +136,9 @@ def _idnr(value: str, draw: Draw, days: int) -> str:
     del value, days
     left = list("0123456789")
     first = left.pop(1 + draw.below(9))
-    signs = [first, *(left.pop(draw.below(len(left))) for _ in range(8))]
-    signs.insert(1 + draw.below(8), draw.pick(signs))
-    body = "".join(signs)
+    characters = [first, *(left.pop(draw.below(len(left))) for _ in range(8))]
+    characters.insert(1 + draw.below(8), draw.pick(characters))
+    body = "".join(characters)
     return body + check.idnr(body)
 
 
@@ -157,7 +157,7 @@ def _is_iban(value: str) -> bool:
 
 
 def _vin(value: str, draw: Draw, days: int) -> str:
-    """The maker, the first three signs, stays."""
+    """The maker, the first three characters, stays."""
     del days
     drawn = redrawn(value[3:], draw, may_begin_with_0=True).translate(str.maketrans("IOQ", "JPR"))
     whole = value[:3] + drawn
@@ -205,10 +205,10 @@ SCHEMES: tuple[Scheme, ...] = (
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
     _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
 )  # fmt: skip
-"""Every kind that is known; the first that fits is taken. A Finnish HETU has a sign between its digits: see ``HETU``."""
+"""Every kind that is known; the first that fits is taken. A Finnish HETU has a century character between its digits: see ``HETU``."""
 
 HETU = _scheme(
     "hetu", rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
     lambda body: check.hetu(body[:6] + body[7:]), birth_numbers.hetu, langs="fi sv",
 )  # fmt: skip
-"""Looked for in the text without blanks; the sign says the century."""
+"""Looked for in the text without blanks; the century character says the century."""

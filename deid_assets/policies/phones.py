@@ -76,7 +76,7 @@ _LEAD_DIGITS = 3
 _MOST_LEADS, _MOST_TRIED = 100, 2000
 
 
-class Plan(NamedTuple):
+class NumberingPlan(NamedTuple):
     """What is known of a number from its beginning and its length.
 
     Args:
@@ -130,13 +130,13 @@ def _phone(text: str, context: Context, attempt: int) -> str:
     return _filled(main, drawn) + _filled(rest, _other_digits(digits_of(rest), tail))
 
 
-def _drawn(digits: str, plan: Plan, draw: Draw) -> str:
+def _drawn(digits: str, plan: NumberingPlan, draw: Draw) -> str:
     """Return a national number of the plan's kind."""
     forms = _forms(plan)
     if forms:
         form = draw.pick(forms)
         row = iter(f"{draw.below(10 ** form.count('x')):0{form.count('x')}}")
-        return "".join(next(row) if sign == "x" else sign for sign in form)
+        return "".join(next(row) if character == "x" else character for character in form)
     leads = _leads(plan)
     lead = draw.pick(leads) if leads else digits[plan.kept : plan.kept + 2]
     rest = plan.size - len(lead)
@@ -146,7 +146,7 @@ def _drawn(digits: str, plan: Plan, draw: Draw) -> str:
     return f"{lead}{2 + draw.below(8)}{draw.below(10 ** (rest - 1)):0{rest - 1}}" if rest > 1 else lead
 
 
-def _plan_of(main: str, digits: str, lang: str | None) -> Plan | None:
+def _plan_of(main: str, digits: str, lang: str | None) -> NumberingPlan | None:
     if len(digits) < 6:
         return None
     has_plus = main.lstrip(" (").startswith("+")
@@ -154,7 +154,7 @@ def _plan_of(main: str, digits: str, lang: str | None) -> Plan | None:
 
 
 @lru_cache(maxsize=16_384)
-def _plan(has_plus: bool, lead: str, size: int, regions: tuple[str, ...]) -> Plan | None:
+def _plan(has_plus: bool, lead: str, size: int, regions: tuple[str, ...]) -> NumberingPlan | None:
     """Return the plan of all numbers with this beginning; the last four digits do not matter."""
     import phonenumbers  # noqa: PLC0415 - a sixth of a second
 
@@ -166,7 +166,7 @@ def _plan(has_plus: bool, lead: str, size: int, regions: tuple[str, ...]) -> Pla
             continue
         national = phonenumbers.national_significant_number(number)
         if phonenumbers.is_valid_number(number) and written.endswith(national):
-            return Plan(
+            return NumberingPlan(
                 country=number.country_code or 0,
                 kind=phonenumbers.number_type(number),
                 kept=size - len(national),
@@ -178,7 +178,7 @@ def _plan(has_plus: bool, lead: str, size: int, regions: tuple[str, ...]) -> Pla
 
 
 @lru_cache(maxsize=512)
-def _forms(plan: Plan) -> tuple[str, ...]:
+def _forms(plan: NumberingPlan) -> tuple[str, ...]:
     """Return the fictional ranges of the plan's kind and length, with area codes of its length where there are any."""
     import phonenumbers  # noqa: PLC0415
 
@@ -190,7 +190,7 @@ def _forms(plan: Plan) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def _leads(plan: Plan) -> tuple[str, ...]:
+def _leads(plan: NumberingPlan) -> tuple[str, ...]:
     """Return up to a hundred beginnings, as long as an area code at least, of valid numbers of the plan's kind."""
     import phonenumbers  # noqa: PLC0415
 

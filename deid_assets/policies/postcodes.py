@@ -13,7 +13,7 @@ from deid_assets.policies.locales.cities import find_city, nearest
 from deid_assets.policies.shapes import reshape
 
 _BRITISH = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}", re.IGNORECASE)
-_COUNTRY_SIGN = re.compile(r"[A-Z]{1,3}[- ](?=\d{4})")
+_COUNTRY_PREFIX = re.compile(r"[A-Z]{1,3}[- ](?=\d{4})")
 
 
 def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> str:
@@ -25,9 +25,9 @@ def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> 
         context: The note and the key.
         attempt: Another number gives another code.
     """
-    sign = _COUNTRY_SIGN.match(text)
-    if sign is not None:
-        return sign[0] + postcode_of(city, text[sign.end() :], context, attempt)
+    prefix = _COUNTRY_PREFIX.match(text)
+    if prefix is not None:
+        return prefix[0] + postcode_of(city, text[prefix.end() :], context, attempt)
     locale = locale_of(context.note.lang)
     drawn = reshape(text, context, "postcode", attempt)
     start = _start(locale, city, text, context, attempt)

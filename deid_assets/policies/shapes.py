@@ -8,7 +8,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
 from deid_assets.policies.collisions import first_free
 from deid_assets.policies.dates import patient_days
-from deid_assets.policies.drawing import Draw, digits_of, signs_of
+from deid_assets.policies.drawing import Draw, characters_of, digits_of
 from deid_assets.policies.identifiers import HETU, scheme_of
 from deid_assets.policies.phones import phone
 
@@ -26,7 +26,7 @@ _LABEL_WORDS = re.compile(
     re.IGNORECASE,
 )
 _DIGIT = re.compile("[0-9]")
-_SIGN, _NO_BLANK = re.compile(r"[^\W_]"), re.compile(r"\S")
+_CHARACTER, _NO_BLANK = re.compile(r"[^\W_]"), re.compile(r"\S")
 _SSN = re.compile(r"[0-9]{3}([- ]?)[0-9]{2}\1[0-9]{4}")
 
 
@@ -35,7 +35,7 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
 
     Separators and case do not matter for the draw: ``123-45`` and ``12345`` become the same digits.
     """
-    draw = Draw(context, kind, signs_of(text.upper()), attempt=attempt)
+    draw = Draw(context, kind, characters_of(text.upper()), attempt=attempt)
     stream = iter(draw.stream(len(text)))
     is_mac = len(text) == _MAC_CHARS and _MAC.fullmatch(text) is not None
     drawn: list[str] = []
@@ -69,7 +69,7 @@ def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str
 
 
 def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | None:
-    value = signs_of(text).upper()
+    value = characters_of(text).upper()
     if not value.isascii():
         return reshape(text, context, label, attempt)
     lang = context.note.lang
@@ -77,10 +77,12 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
     if is_ssn and (lang in (None, "en") or not text.isdigit()):
         return _ssn(text, context, attempt)
     if label in HETU.labels:
-        signs = "".join(text.split()).upper()
-        if HETU.pattern.fullmatch(signs) and HETU.is_valid(signs):
-            drawn = HETU.redraw(signs, Draw(context, "id hetu", signs, attempt=attempt), patient_days(context))
-            return None if drawn is None else _filled(text, drawn, sign=_NO_BLANK)
+        characters = "".join(text.split()).upper()
+        if HETU.pattern.fullmatch(characters) and HETU.is_valid(characters):
+            drawn = HETU.redraw(
+                characters, Draw(context, "id hetu", characters, attempt=attempt), patient_days(context)
+            )
+            return None if drawn is None else _filled(text, drawn, character=_NO_BLANK)
     scheme = scheme_of(value, label, lang)
     if scheme is None:
         return reshape(text, context, label, attempt)
@@ -94,10 +96,10 @@ def _like(model: str, char: str) -> str:
     return char.lower() if model.islower() else char
 
 
-def _filled(text: str, signs: str, *, sign: re.Pattern[str] = _SIGN) -> str:
+def _filled(text: str, characters: str, *, character: re.Pattern[str] = _CHARACTER) -> str:
     """Return the text with its letters and digits replaced one by one, in the case they had."""
-    row = iter(signs)
-    drawn = sign.sub(lambda _: next(row), text)
+    row = iter(characters)
+    drawn = character.sub(lambda _: next(row), text)
     if text.isupper() or not any(map(str.islower, text)):
         return drawn
     return "".join(_like(old, new) for old, new in zip(text, drawn, strict=True))

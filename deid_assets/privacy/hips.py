@@ -40,9 +40,9 @@ class Setting:
     """How the attack is run.
 
     Args:
-        recalls: Shares of the gold that are redacted; the rest is dropped by lot.
+        recalls: Shares of the gold that are redacted; the rest is dropped at random.
         shares: Other shares to drop, per category, at every recall.
-        seed: Of lots, halves and intervals.
+        seed: Of draws, halves and intervals.
     """
 
     recalls: Sequence[float] = RECALLS
@@ -93,10 +93,10 @@ def attack(cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setti
     """Return the yield for each policy and recall, and for what the detector missed where it missed something.
 
     Half of the patients are the attacker's, half are attacked, under different keys. The attacker trains once per
-    policy on leftovers by lot, and once more on the detector's own misses where there are at least ten.
+    policy on leftovers at random, and once more on the detector's own misses where there are at least ten.
 
     Args:
-        cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only lots are used.
+        cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only random draws are used.
         policies: How they are redacted.
         key: Stands for the installation's; the attacker's are derived from it.
         setting: Recalls and seed.

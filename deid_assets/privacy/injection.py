@@ -13,9 +13,9 @@ from deid_assets.core.span import DisjointSpans, Span
 
 @dataclass(frozen=True, slots=True)
 class Injector:
-    """Drops spans by lot, the same ones for one seed.
+    """Drops spans at random, the same ones for one seed.
 
-    The lots do not depend on the share, so what is dropped at a recall of 0.99 is dropped at 0.95 too, and curves
+    The draws do not depend on the share, so what is dropped at a recall of 0.99 is dropped at 0.95 too, and curves
     are monotone. Spans are dropped independently of each other and of their text: real detectors miss what is rare
     or unusual, and miss it again.
 

@@ -98,19 +98,19 @@ def _written(case: Case, redacted: Redacted) -> Iterable[Candidate]:
 
 
 def _left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[Candidate]:
-    hidden = union((edit.start, edit.end) for edit in redacted.edits)
+    covered = union((edit.start, edit.end) for edit in redacted.edits)
     for span in case.gold:
         if span.label in policy.may_leave:
             continue
-        for start, end in _outside(span.start, span.end, hidden):
+        for start, end in _outside(span.start, span.end, covered):
             if any(map(str.isalnum, case.note.text[start:end])):
                 new_start = redacted.to_redacted(start)
                 yield Candidate(new_start, new_start + end - start, span.label, is_leftover=True)
 
 
-def _outside(start: int, end: int, hidden: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """Yield the parts of a range that no hidden range covers."""
-    for left, right in hidden:
+def _outside(start: int, end: int, covered: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Yield the parts of a range that no covered range covers."""
+    for left, right in covered:
         if right <= start or left >= end:
             continue
         if start < left:

@@ -37,7 +37,7 @@ class Yield:
 
     @property
     def base_rate(self) -> float | None:
-        """Precision of a guess by lot."""
+        """Precision of a guess at random."""
         return self.leftovers / self.candidates if self.candidates else None
 
 
@@ -52,14 +52,14 @@ def judge(
 ) -> Yield:
     """Return the yield of a ranking.
 
-    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are broken by lot.
+    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are broken at random.
 
     Args:
         scores: The higher, the likelier a leftover.
         is_leftover: The truth.
         note_of: Number of each candidate's note, from 0.
         at: Lengths of the list that the attacker looks at.
-        seed: Of lots and bootstrap.
+        seed: Of draws and bootstrap.
         groups: A group for each candidate, such as its category.
     """
     truth = np.asarray(is_leftover, dtype=bool)

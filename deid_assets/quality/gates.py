@@ -21,10 +21,10 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
     """Check that recall is not below its floor, by the lower end of its 95 % Wilson interval.
 
     Args:
-        counts: Label to gold spans hidden and left; ``ALL`` for every label together.
+        counts: Label to gold spans covered and left; ``ALL`` for every label together.
         floors: Label to the least lower bound that passes, in [0, 1].
         min_gold: A label with fewer gold spans is counted in ``too_few`` and not gated: even if all of them are
-            hidden its bound lies low.
+            covered its bound lies low.
 
     Returns:
         Counts ``labels`` that were gated, ``below``, ``too_few``, and ``lower_<label>`` and ``floor_<label>`` of those
@@ -47,7 +47,7 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
                 for name, value in (("lower", lower), ("floor", floors[label]))
             },
         },
-        description="Share of gold spans hidden, lower end of its 95 % interval.",
+        description="Share of gold spans covered, lower end of its 95 % interval.",
     ).unless(not gated, f"no label has a floor and {max(min_gold, 1):,} gold spans")
 
 
@@ -83,7 +83,7 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
     Groups are not named in the counts: a site or an origin may say too much beside a low figure.
 
     Args:
-        groups: Group to gold spans hidden and left.
+        groups: Group to gold spans covered and left.
         floor: The least lower bound that passes, in [0, 1].
         min_gold: A group with fewer gold spans is counted in ``too_few`` and not gated.
 
@@ -105,7 +105,7 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
             "floor": floor,
             **{name: round(value, 4) for name, value in worst.items()},
         },
-        description="Share of gold spans hidden in the worst group, lower end of its 95 % interval.",
+        description="Share of gold spans covered in the worst group, lower end of its 95 % interval.",
     ).unless(
         not gated,
         f"no group has {max(min_gold, 1):,} gold spans" if groups else "no groups to compare; see gates.worst_group_by",
@@ -140,5 +140,5 @@ def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance
             "tolerance": tolerance,
             **{name: round(one, 4) for name, one in figures.items()},
         },
-        description="Share of gold spans hidden, now and at the last release of the batch, on the same notes.",
+        description="Share of gold spans covered, now and at the last release of the batch, on the same notes.",
     ).unless(change is None, "no earlier release of the batch, or no gold span in both")

@@ -18,7 +18,7 @@ class Wanted:
         gold: Whether a batch that was not measured stays.
         spans: Gold spans from which on a batch counts as measured.
         notes: Annotated notes that are asked for.
-        lower_bound: Smallest lower end of the 95 % interval of the share of gold spans hidden.
+        lower_bound: Smallest lower end of the 95 % interval of the share of gold spans covered.
     """
 
     gold: bool
@@ -35,25 +35,25 @@ class Measurement:
         notes: Notes of the batch.
         annotated: Notes that people annotated.
         held_out: Those of them that no tagger learns from, and so may be scored.
-        hidden: Gold spans of these notes, hidden and left.
+        covered: Gold spans of these notes, covered and left.
         wanted: What a release must show.
     """
 
     notes: int
     annotated: int
     held_out: int
-    hidden: Counts
+    covered: Counts
     wanted: Wanted
 
     @property
     def lower(self) -> float | None:
-        """Lower end of the 95 % Wilson interval of the share of gold spans hidden; ``None`` without gold."""
-        return wilson(self.hidden.tp, self.hidden.gold)[0] if self.hidden.gold else None
+        """Lower end of the 95 % Wilson interval of the share of gold spans covered; ``None`` without gold."""
+        return wilson(self.covered.tp, self.covered.gold)[0] if self.covered.gold else None
 
     @property
     def measured(self) -> bool:
         """Whether there is gold enough to say anything."""
-        return self.hidden.gold >= max(self.wanted.spans, 1)
+        return self.covered.gold >= max(self.wanted.spans, 1)
 
     @property
     def reason(self) -> str:
@@ -65,7 +65,7 @@ class Measurement:
         if not self.held_out:
             return f"Taggers learn from all {self.annotated:,} annotated notes, so none can be scored."
         return (
-            f"The {self.held_out:,} annotated notes hold {self.hidden.gold:,} identifiers, fewer than the "
+            f"The {self.held_out:,} annotated notes hold {self.covered.gold:,} identifiers, fewer than the "
             f"{max(self.wanted.spans, 1):,} of gates.min_gold_spans."
         )
 
@@ -79,14 +79,14 @@ class Measurement:
         lower = self.lower or 0.0
         if lower < self.wanted.lower_bound:
             return (
-                f"The share of gold spans hidden may be as low as {lower:.4f}, "
+                f"The share of gold spans covered may be as low as {lower:.4f}, "
                 f"below the {self.wanted.lower_bound:.4f} of release.lower_bound."
             )
         return ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says: ``measured``, with the reason where it was not, and the figures."""
-        figures = {"annotated_notes": self.held_out, "gold_spans": self.hidden.gold, "hidden": self.hidden.tp}
+        figures = {"annotated_notes": self.held_out, "gold_spans": self.covered.gold, "covered": self.covered.tp}
         lower = self.lower
         return {
             "measured": self.measured,
@@ -100,7 +100,7 @@ class Measurement:
         counts: dict[str, int | float] = {
             "annotated_notes": self.held_out,
             "wanted_notes": self.wanted.notes,
-            "gold_spans": self.hidden.gold,
+            "gold_spans": self.covered.gold,
             "wanted_spans": self.wanted.spans,
             "wanted_lower": self.wanted.lower_bound,
             **({} if lower is None else {"lower": round(lower, 4)}),

@@ -34,8 +34,8 @@ from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.synthesis import write_sample
 from deid_assets.system.interrupts import INTERRUPTED
-from deid_resources.corpus import Corpus
-from deid_resources.installation import check_line_up, checked_snapshot
+from deid_resources.checks import check_ensemble, checked_snapshot
+from deid_resources.installation import Installation
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026
@@ -56,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = Settings.load()
         snapshot = checked_snapshot(settings)
-        check_line_up(snapshot)
+        check_ensemble(snapshot)
         _fill_landing(settings, options.notes, console)
-        return _run(Corpus(settings, snapshot=snapshot), console)
+        return _run(Installation(settings, snapshot=snapshot), console)
     except DeidError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
@@ -89,46 +89,46 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)
 
 
-def _sweep(corpus: Corpus) -> None:
+def _sweep(installation: Installation) -> None:
     """Complete or remove what killed runs left in the store, among the releases and in the temporary folder."""
     sweep_temporary()
-    sweep_store(corpus.files)
-    corpus.releases.sweep()
+    sweep_store(installation.files)
+    installation.releases.sweep()
 
 
-def _run(corpus: Corpus, console: Console) -> int:
-    _sweep(corpus)
-    defs = definitions_of(corpus.snapshot)
-    home = write_instance(corpus.settings.dagster_home)
+def _run(installation: Installation, console: Console) -> int:
+    _sweep(installation)
+    defs = definitions_of(installation.snapshot)
+    home = write_instance(installation.settings.dagster_home)
     started = time.perf_counter()
     with dg.DagsterInstance.from_config(str(home)) as instance:
-        known = open_batches(corpus.settings, corpus.files)
+        known = open_batches(installation.settings, installation.files)
         instance.add_dynamic_partitions(batches.name or "", known)
         per_batch = [
             Pass(job, batch)
             for batch in known
-            for job in (MAIN_JOB, *([APPROVE_JOB] if _is_approved(corpus, batch) else []))
+            for job in (MAIN_JOB, *([APPROVE_JOB] if _is_approved(installation, batch) else []))
         ]
-        outcome = Graph(defs, corpus, instance).make([Pass(TRAINING_JOB), *per_batch, Pass(NIGHTLY_JOB)], console)
+        outcome = Graph(defs, installation, instance).make([Pass(TRAINING_JOB), *per_batch, Pass(NIGHTLY_JOB)], console)
     if outcome.stopped:
         outcome.show_left(console, "the same command")
         return INTERRUPTED
     assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
-    show_overview(corpus, assets, console, seconds=time.perf_counter() - started)
+    show_overview(installation, assets, console, seconds=time.perf_counter() - started)
     for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
-    for line in filter(None, [advice(corpus, known), *(_waiting(corpus, batch) for batch in known)]):
+    for line in filter(None, [advice(installation, known), *(_waiting(installation, batch) for batch in known)]):
         console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
     return 1 if outcome.faults else 0
 
 
-def _is_approved(corpus: Corpus, batch: str) -> bool:
-    return corpus.settings.release.approval and find_approval(corpus.files, batch) is not None
+def _is_approved(installation: Installation, batch: str) -> bool:
+    return installation.settings.release.approval and find_approval(installation.files, batch) is not None
 
 
-def _waiting(corpus: Corpus, batch: str) -> str:
+def _waiting(installation: Installation, batch: str) -> str:
     """Return what somebody must do before a batch leaves; empty where nothing."""
-    page = page_of(corpus.settings, batch)
-    if not corpus.settings.release.approval or not page.exists() or _is_approved(corpus, batch):
+    page = page_of(installation.settings, batch)
+    if not installation.settings.release.approval or not page.exists() or _is_approved(installation, batch):
         return ""
     return f"batch {batch} waits for approval: read {page} and run `deid approve` with it"

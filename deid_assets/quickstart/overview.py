@@ -15,38 +15,38 @@ from deid_assets.intake.states import Batch, State, look_at_all, notes_line, tot
 from deid_assets.intake.stops import Stop
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.receipts import state_of
-from deid_resources.corpus import Corpus
+from deid_resources.installation import Installation
 
 
-def show_overview(corpus: Corpus, assets: Sequence[str], console: Console, *, seconds: float) -> None:
+def show_overview(installation: Installation, assets: Sequence[str], console: Console, *, seconds: float) -> None:
     """Print notes, spans per detector, checks, quarantine, scores and paths.
 
     Args:
-        corpus: The installation.
+        installation: The installation.
         assets: Slash paths of every asset of the graph.
         console: Where to.
         seconds: How long it took.
     """
-    files = corpus.files
+    files = installation.files
     table = Table(title="deid-assets", title_justify="left", show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    found = look_at_all(corpus.settings, corpus.files)
+    found = look_at_all(installation.settings, installation.files)
     table.add_row("batches", _states(found))
     table.add_row("notes", notes_line(total(found)))
-    detectors = [name for name in corpus.plugins if files.batches(f"spans/{name}")]
+    detectors = [name for name in installation.plugins if files.batches(f"spans/{name}")]
     for name in detectors:
-        role = "line-up" if name in corpus.settings.line_up else "shadow"
-        table.add_row(f"spans by {name}", f"{_sum(_receipts(corpus, f'spans/{name}'), 'spans'):,} ({role})")
-    table.add_row("released under", f"policy {corpus.snapshot.released.name}")
-    table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(corpus, asset)]))
+        role = "ensemble" if name in installation.settings.ensemble else "shadow"
+        table.add_row(f"spans by {name}", f"{_sum(_receipts(installation, f'spans/{name}'), 'spans'):,} ({role})")
+    table.add_row("released under", f"policy {installation.snapshot.released.name}")
+    table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(installation, asset)]))
     if failed := sum(len(stop.failed_checks) for batch in found for stop in batch.stops):
         table.add_row("failed checks", f"{failed:,}, which stopped what they guard")
     console.print(table)
     _show_stops(found, console)
-    _show_scores(corpus, detectors, console)
-    console.print(f"redacted corpus   {corpus.settings.released.absolute()}", soft_wrap=True, highlight=False)
-    for report in sorted(corpus.settings.reports.glob("release-*.html")):
+    _show_scores(installation, detectors, console)
+    console.print(f"redacted corpus   {installation.settings.released.absolute()}", soft_wrap=True, highlight=False)
+    for report in sorted(installation.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
     console.print(f"finished in {seconds:.1f} s", highlight=False)
 
@@ -72,8 +72,8 @@ def _last(stop: Stop) -> str:
     return stop.reasons[min(1, len(stop.reasons) - 1)] if stop.reasons else "no reason was kept"
 
 
-def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> None:
-    files, zero = corpus.files, Evaluation(corpus.settings.profile)
+def _show_scores(installation: Installation, detectors: Sequence[str], console: Console) -> None:
+    files, zero = installation.files, Evaluation(installation.settings.profile)
     per_detector = {
         name: sum(scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")).values(), zero)
         for name in detectors
@@ -83,12 +83,12 @@ def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> 
         scores_from_table(files.read("merged_spans", batch, "scores")).get("merged_spans", zero)
         for batch in files.batches("merged_spans")
     ]
-    per_detector["line-up merged"] = sum(merged, zero)
+    per_detector["ensemble merged"] = sum(merged, zero)
     per_detector = {name: found for name, found in per_detector.items() if found.notes.notes}
     if not per_detector:
         console.print("No gold annotations, so no scores.")
         return
-    table = Table(title=f"Against gold, profile {corpus.settings.profile}", title_justify="left", pad_edge=False)
+    table = Table(title=f"Against gold, profile {installation.settings.profile}", title_justify="left", pad_edge=False)
     for heading in ("detector", "gold", "strict P", "R", "F1", "chars covered", "clean notes"):
         table.add_column(heading, justify="left" if heading == "detector" else "right")
     for name, found in per_detector.items():
@@ -99,8 +99,8 @@ def _show_scores(corpus: Corpus, detectors: Sequence[str], console: Console) -> 
     console.print(table)
 
 
-def _receipts(corpus: Corpus, asset: str) -> list[Receipt]:
-    return [corpus.files.receipt(asset, batch) for batch in corpus.files.batches(asset)]
+def _receipts(installation: Installation, asset: str) -> list[Receipt]:
+    return [installation.files.receipt(asset, batch) for batch in installation.files.batches(asset)]
 
 
 def _sum(receipts: Sequence[Receipt], count: str) -> int:

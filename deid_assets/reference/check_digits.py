@@ -21,7 +21,7 @@ from stdnum.iso7064 import mod_97_10 as _mod_97_10
 from stdnum.it import codicefiscale as _codicefiscale
 from stdnum.nl import bsn as _bsn
 
-_HETU_SIGNS = "0123456789ABCDEFHJKLMNPRSTUVWXY"
+_HETU_CHARACTERS = "0123456789ABCDEFHJKLMNPRSTUVWXY"
 _VIN_VALUES = dict(zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", "012345678912345678123457923456789", strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _RVNR_WEIGHTS = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
@@ -38,7 +38,7 @@ def npi(body: str) -> str:
 
 
 def dea(body: str) -> str:
-    """21 CFR 1301: two signs, then the digits in odd places and twice those in even places."""
+    """21 CFR 1301: two characters, then the digits in odd places and twice those in even places."""
     digits = [int(digit) for digit in body[2:]]
     return str((sum(digits[::2]) + 2 * sum(digits[1::2])) % 10)
 
@@ -107,8 +107,8 @@ def niss_2000(body: str) -> str:
 
 
 def hetu(body: str) -> str:
-    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31; the century sign is left out."""
-    return _HETU_SIGNS[int(body) % 31]
+    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31; the century character is left out."""
+    return _HETU_CHARACTERS[int(body) % 31]
 
 
 def svnr(body: str) -> str | None:
@@ -123,9 +123,9 @@ def ean(body: str) -> str:
 
 
 def vin(value: str) -> str:
-    """49 CFR 565.15: the ninth sign of a vehicle identification number, computed with any sign in its place."""
+    """49 CFR 565.15: the ninth character of a vehicle identification number, computed with any character in its place."""
     return "0123456789X"[
-        sum(int(_VIN_VALUES[sign]) * weight for sign, weight in zip(value, _VIN_WEIGHTS, strict=True)) % 11
+        sum(int(_VIN_VALUES[character]) * weight for character, weight in zip(value, _VIN_WEIGHTS, strict=True)) % 11
     ]
 
 
@@ -153,7 +153,7 @@ def own_account(country: str, account: str) -> str:
 
 
 def is_vin(value: str) -> bool:
-    """Whether seventeen signs are those of a vehicle identification number, the ninth right; capital letters."""
+    """Whether seventeen characters are those of a vehicle identification number, the ninth right; capital letters."""
     return len(value) == 17 and set(value) <= set(_VIN_VALUES) and vin(value) == value[8]
 
 

@@ -13,7 +13,7 @@ from deid_assets.reports.bench_tables import (
     BY_DESIGN,
     Table,
     agreement_table,
-    best_line_up,
+    best_subset_text,
     cost_table,
     interval,
     label_table,
@@ -39,20 +39,20 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
     """
     if not found.entries:
         raise InputError(f"report {title!r} has no detector; name at least one")
-    hidden = [_hidden(entry) for entry in found.entries]
-    floor = axis_floor(hidden)
+    covered = [_covered(entry) for entry in found.entries]
+    floor = axis_floor(covered)
     return render(
         "bench.html.j2",
         title=title,
         found=found,
         scored=[entry for entry in found.entries if entry.evaluation],
         floor=floor,
-        marks={entry.name: mark(one, floor) for entry, one in zip(found.entries, hidden, strict=True)},
+        marks={entry.name: mark(one, floor) for entry, one in zip(found.entries, covered, strict=True)},
         strict={entry.name: interval(found, entry, Scheme.STRICT, Ratio.F1) for entry in found.entries},
-        hidden={entry.name: interval(found, entry, Scheme.HIDDEN, Ratio.RECALL) for entry in found.entries},
+        covered={entry.name: interval(found, entry, Scheme.COVERED, Ratio.RECALL) for entry in found.entries},
         costs=cost_table(found),
         tables=[(heading, caption, *table) for heading, caption, table in _tables(found) if table[1]],
-        best={ADDS: best_line_up(found.coverage)},
+        best={ADDS: best_subset_text(found.coverage)},
         sampling=drawn_from(found.comparison) if found.comparison else "",
         provenance=provenance,
     )
@@ -64,7 +64,7 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Table]]:
     return [
         (
             "By label",
-            f"Gold spans hidden. {BY_DESIGN} The detector declares no such category, so that what it hid was found as another",
+            f"Gold spans covered. {BY_DESIGN} The detector declares no such category, so that what it covered was found as another",
             label_table(found),
         ),
         (
@@ -82,5 +82,5 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Table]]:
     ]
 
 
-def _hidden(entry: Entry) -> Estimate | None:
-    return recall_of(entry.evaluation.micro(Scheme.HIDDEN)) if entry.evaluation else None
+def _covered(entry: Entry) -> Estimate | None:
+    return recall_of(entry.evaluation.micro(Scheme.COVERED)) if entry.evaluation else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from deid_assets.evaluation.agreement import Agreement
 from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Missing
 from deid_assets.evaluation.comparison import Interval, Ratio
-from deid_assets.evaluation.marginal import Coverage, LineUp, best_subset, marginals
+from deid_assets.evaluation.marginal import Coverage, Subset, best_subset, marginals
 from deid_assets.evaluation.numbers import UNDEFINED, amount, ratio
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports import tables
@@ -24,7 +24,7 @@ BY_DESIGN = "†"
 
 def side_by_side(found: Bakeoff) -> Table:
     """Return the one table of a bake-off: scores where there is gold, costs, and what cannot be found by design."""
-    scores = ["Hidden [95 %]", "Strict F1 [95 %]", "P", "Within reach"] if found.gold else []
+    scores = ["Covered [95 %]", "Strict F1 [95 %]", "P", "Within reach"] if found.gold else []
     headings = ["Detector", *scores, "Notes/s", "kChars/s", "Start s", "MiB", "Failed", "Cannot find by design"]
     rows = []
     for entry in found.entries:
@@ -42,7 +42,7 @@ def explained(found: Bakeoff) -> str:
         return f"{found.notes:,} notes without gold. {costs}"
     drawn = f"; intervals: {drawn_from(found.comparison)}" if found.comparison else ""
     return (
-        f"{found.notes:,} notes; gold: {found.gold}{drawn}. Within reach: gold spans hidden of those that the "
+        f"{found.notes:,} notes; gold: {found.gold}{drawn}. Within reach: gold spans covered of those that the "
         f"detector can find by design, and their share of all. {costs}"
     )
 
@@ -50,7 +50,7 @@ def explained(found: Bakeoff) -> str:
 def _scores(found: Bakeoff, entry: Entry) -> list[str]:
     strict = entry.evaluation.micro(Scheme.STRICT) if entry.evaluation else None
     return [
-        interval(found, entry, Scheme.HIDDEN, Ratio.RECALL),
+        interval(found, entry, Scheme.COVERED, Ratio.RECALL),
         interval(found, entry, Scheme.STRICT, Ratio.F1),
         ratio(strict.precision if strict else None),
         f"{ratio(entry.within.value)} of {entry.within_share:.1%}"
@@ -91,12 +91,12 @@ def cost_table(found: Bakeoff) -> Table:
 
 
 def label_table(found: Bakeoff) -> Table:
-    """Return the share of gold spans hidden by label and detector."""
+    """Return the share of gold spans covered by label and detector."""
     scored = [(entry, entry.evaluation) for entry in found.entries if entry.evaluation]
     labels = sorted({label for _, evaluation in scored for label in evaluation.labels})
     rows = []
     for label in labels:
-        gold = scored[0][1].counts(label, Scheme.HIDDEN).gold
+        gold = scored[0][1].counts(label, Scheme.COVERED).gold
         if gold:
             cells = [_label_cell(entry, evaluation, label) for entry, evaluation in scored]
             rows.append([label, amount(gold), *cells])
@@ -104,7 +104,7 @@ def label_table(found: Bakeoff) -> Table:
 
 
 def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
-    recall = ratio(evaluation.counts(label, Scheme.HIDDEN).recall)
+    recall = ratio(evaluation.counts(label, Scheme.COVERED).recall)
     return f"{recall} {BY_DESIGN}" if label in entry.blind else recall
 
 
@@ -132,20 +132,20 @@ def marginal_table(found: Bakeoff) -> Table:
     return headings, rows
 
 
-def best_line_up(found: Coverage | None) -> str:
-    """Return in words the smallest subset that hides most, and what all detectors together give."""
+def best_subset_text(found: Coverage | None) -> str:
+    """Return in words the smallest subset that covers most, and what all detectors together give."""
     if found is None or len(found.detectors) < 2:
         return ""
     best, everything = best_subset(found), found.value(found.detectors)
     return (
-        f"Best subset: {' + '.join(best.detectors)}, which hides {_of(best)}. "
-        f"All {len(found.detectors)} together hide {_of(everything)}. Chosen and measured on the same notes, so that "
+        f"Best subset: {' + '.join(best.detectors)}, which covers {_of(best)}. "
+        f"All {len(found.detectors)} together cover {_of(everything)}. Chosen and measured on the same notes, so that "
         "it is somewhat too good."
     )
 
 
-def _of(line_up: LineUp) -> str:
-    return f"{ratio(line_up.recall)} of the gold spans at a precision of {ratio(line_up.precision)} by character"
+def _of(subset: Subset) -> str:
+    return f"{ratio(subset.recall)} of the gold spans at a precision of {ratio(subset.precision)} by character"
 
 
 def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Table:

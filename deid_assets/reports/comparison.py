@@ -6,7 +6,7 @@ from deid_assets.evaluation.comparison import Boundary, Comparison, Difference, 
 from deid_assets.evaluation.numbers import UNDEFINED, ratio
 from deid_assets.evaluation.score import Scheme
 
-_MEASURES = (("Hidden", Scheme.HIDDEN, Ratio.RECALL), ("Strict F1", Scheme.STRICT, Ratio.F1))
+_MEASURES = (("Covered", Scheme.COVERED, Ratio.RECALL), ("Strict F1", Scheme.STRICT, Ratio.F1))
 _MORE = (
     ("Strict P", Scheme.STRICT, Ratio.PRECISION),
     ("Strict R", Scheme.STRICT, Ratio.RECALL),

@@ -14,7 +14,7 @@ HEADER = (
     "Recall",
     "Leftovers",
     "Of candidates",
-    "By lot",
+    "At random",
     "Precision = recall at as many",
     "Area",
     "In first 50",
@@ -59,7 +59,7 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
         recalls = [row["recall"] for row in rows]
         leaks = [row["precision"][0] * row["leftovers"] for row in rows]
         colour = COLOURS[place % len(COLOURS)]
-        # Policies that hide equally badly lie on each other: each line is thinner than the one below it.
+        # Policies that do equally badly lie on each other: each line is thinner than the one below it.
         style = {"color": colour, "marker": "o", "markersize": 3, "linewidth": max(1.0, 5.5 - place)}
         found.plot(recalls, leaks, label=policy, **style)
         share.plot(recalls, [row["precision"][0] for row in rows], **style)
@@ -72,9 +72,13 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
 
 
 def _finish(figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str, Any]], title: str) -> None:
-    by_lot = {row["recall"]: row["base_rate"] for row in findings if not isinstance(row["recall"], str)}
+    at_random = {row["recall"]: row["base_rate"] for row in findings if not isinstance(row["recall"], str)}
     share.plot(
-        sorted(by_lot), [by_lot[recall] for recall in sorted(by_lot)], color="#5b6875", linestyle=":", label="by lot"
+        sorted(at_random),
+        [at_random[recall] for recall in sorted(at_random)],
+        color="#5b6875",
+        linestyle=":",
+        label="at random",
     )
     share.legend(fontsize=7, frameon=False)
     found.set_ylabel("Leftovers that the attacker picks")

@@ -39,11 +39,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One line of a score table, ready to print; ``hidden`` and ``mark`` are ``None`` where there is no gold."""
+    """One line of a score table, ready to print; ``covered`` and ``mark`` are ``None`` where there is no gold."""
 
     label: str
     gold: int
-    hidden: Estimate | None
+    covered: Estimate | None
     mark: Mark | None
     strict: Counts
     relaxed: Counts
@@ -56,7 +56,7 @@ class Scores:
 
     Args:
         evaluation: The counts.
-        rows: A row per profile label, the worst hidden first; labels without gold last.
+        rows: A row per profile label, the worst covered first; labels without gold last.
         total: The row of all labels.
         floor: Where the axis of the drawings starts; it ends at 1.
         covered: Share of the notes with PHI that have no gold character left.
@@ -75,17 +75,17 @@ class Scores:
 
 def scores_of(evaluation: Evaluation) -> Scores:
     """Return the evaluation as its tables and tiles show it."""
-    hidden = {label: recall_of(evaluation.counts(label, Scheme.HIDDEN)) for label in evaluation.labels}
-    overall = recall_of(evaluation.micro(Scheme.HIDDEN))
-    floor = axis_floor([*hidden.values(), overall])
+    covered = {label: recall_of(evaluation.counts(label, Scheme.COVERED)) for label in evaluation.labels}
+    overall = recall_of(evaluation.micro(Scheme.COVERED))
+    floor = axis_floor([*covered.values(), overall])
     rows = [
         _row(label, found, [evaluation.counts(label, scheme) for scheme in _SHOWN], floor)
-        for label, found in hidden.items()
+        for label, found in covered.items()
     ]
     notes = evaluation.notes
     return Scores(
         evaluation,
-        sorted(rows, key=lambda row: (row.hidden is None, row.hidden.value if row.hidden else 0.0, row.label)),
+        sorted(rows, key=lambda row: (row.covered is None, row.covered.value if row.covered else 0.0, row.label)),
         _row("All labels", overall, [evaluation.micro(scheme) for scheme in _SHOWN], floor),
         floor,
         estimate(notes.covered, notes.with_phi),
@@ -97,9 +97,9 @@ def scores_of(evaluation: Evaluation) -> Scores:
 _SHOWN = (Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
 
 
-def _row(label: str, hidden: Estimate | None, counts: Iterable[Counts], floor: float) -> ScoreRow:
+def _row(label: str, covered: Estimate | None, counts: Iterable[Counts], floor: float) -> ScoreRow:
     strict, relaxed, characters = counts
-    return ScoreRow(label, strict.gold, hidden, mark(hidden, floor), strict, relaxed, characters)
+    return ScoreRow(label, strict.gold, covered, mark(covered, floor), strict, relaxed, characters)
 
 
 def mark(found: Estimate | None, floor: float) -> Mark | None:

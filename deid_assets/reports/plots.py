@@ -23,7 +23,7 @@ INK, MUTED, GRID, FILL = "#1c2733", "#5b6875", "#dde3e8", "#2f6f9f"
 MEASURES: Mapping[Scheme, str] = {
     Scheme.STRICT: "Recall, same boundaries and label",
     Scheme.RELAXED: "Recall, overlap and same label",
-    Scheme.HIDDEN: "Share of gold spans hidden, any label",
+    Scheme.COVERED: "Share of gold spans covered, any label",
     Scheme.CHARACTERS: "Share of gold characters covered, any label",
     Scheme.LABELLED_CHARACTERS: "Share of gold characters covered, same label",
 }
@@ -43,7 +43,7 @@ def labels_png(counts: Mapping[str, int], *, title: str) -> bytes:
     return png(figure)
 
 
-def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.HIDDEN) -> bytes:
+def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.COVERED) -> bytes:
     """Return the recall of each label with gold as a bar with its 95 % Wilson interval, the lowest first, as a PNG."""
     found = [(label, recall_of(evaluation.counts(label, scheme))) for label in evaluation.labels]
     rows = sorted(((label, recall) for label, recall in found if recall), key=lambda row: (row[1].value, row[0]))
@@ -54,7 +54,7 @@ def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.HI
     return png(figure)
 
 
-def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str, scheme: Scheme = Scheme.HIDDEN) -> bytes:
+def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str, scheme: Scheme = Scheme.COVERED) -> bytes:
     """Return the micro recall of each detector as a dot with its 95 % Wilson interval, as a PNG.
 
     Detectors keep the order of ``leaderboard_md``. The axis starts below the lowest interval, not at 0.

@@ -72,13 +72,13 @@ class Component:
         name: Its name.
         version: Its version.
         digest: Digest of its settings or weights, or empty.
-        role: ``line-up`` where its spans are redacted, ``shadow`` where it is only scored, or another word.
+        role: ``ensemble`` where its spans are redacted, ``shadow`` where it is only scored, or another word.
     """
 
     name: str
     version: str
     digest: str = ""
-    role: str = "line-up"
+    role: str = "ensemble"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ReleaseSummary:
         redacted: Category to spans that were replaced.
         found: Detector to category to spans it found.
         quarantined: Notes held back, by stage and reason.
-        line_up: What took part.
+        ensemble: What took part.
         chain: Receipts from the raw notes to the release.
         evaluation: Scores of the merged spans against gold, or ``None`` where the batch has no gold.
         gold: What the gold is, in words.
@@ -140,7 +140,7 @@ class ReleaseSummary:
     redacted: Mapping[str, int]
     found: Mapping[str, Mapping[str, int]]
     quarantined: tuple[Quarantined, ...] = ()
-    line_up: tuple[Component, ...] = ()
+    ensemble: tuple[Component, ...] = ()
     chain: tuple[Link, ...] = ()
     evaluation: Evaluation | None = None
     gold: str = ""
@@ -178,7 +178,7 @@ class ReleaseSummary:
             return self.not_measured
         if self.evaluation is None:
             return "There is no gold for this batch."
-        if not self.evaluation.micro(Scheme.HIDDEN).gold:
+        if not self.evaluation.micro(Scheme.COVERED).gold:
             return f"The gold of this batch holds no span under profile {self.evaluation.profile}."
         return ""
 

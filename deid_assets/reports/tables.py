@@ -15,8 +15,8 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
 
 def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
-    """Return one row per detector, the one that hides most first."""
-    header = ["#", "Detector", "Gold spans hidden", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
+    """Return one row per detector, the one that covers most first."""
+    header = ["#", "Detector", "Gold spans covered", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
     rows = []
     for place, (name, evaluation) in enumerate(ranked(evaluations), start=1):
         strict, notes = evaluation.micro(Scheme.STRICT), evaluation.notes
@@ -24,7 +24,7 @@ def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
             [
                 str(place),
                 escaped(name),
-                written(recall_of(evaluation.micro(Scheme.HIDDEN))),
+                written(recall_of(evaluation.micro(Scheme.COVERED))),
                 written(estimate(notes.covered, notes.with_phi)),
                 *(ratio(value) for value in (strict.precision, strict.recall, strict.f1)),
             ]
@@ -34,16 +34,16 @@ def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
 
 def scores_md(evaluation: Evaluation) -> str:
     """Return one row per profile label and one for all of them."""
-    header = ["Label", "Gold spans", "Hidden", "Strict P", "Strict R", "Strict F1", "Relaxed F1", "Character recall"]
+    header = ["Label", "Gold spans", "Covered", "Strict P", "Strict R", "Strict F1", "Relaxed F1", "Character recall"]
     rows = []
     for label in [*evaluation.labels, None]:
-        hidden, strict, relaxed, characters = (
+        covered, strict, relaxed, characters = (
             evaluation.micro(scheme) if label is None else evaluation.counts(label, scheme)
-            for scheme in (Scheme.HIDDEN, Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
+            for scheme in (Scheme.COVERED, Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
         )
         ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, characters.recall)
         name = "**all**" if label is None else escaped(label)
-        rows.append([name, amount(strict.gold), written(recall_of(hidden)), *map(ratio, ratios)])
+        rows.append([name, amount(strict.gold), written(recall_of(covered)), *map(ratio, ratios)])
     return table_md(header, rows, left=1)
 
 

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from deid_assets.core.errors import InputError
-from deid_assets.store.files import CorpusFiles
-from deid_assets.store.receipts import Receipt, ReceiptDraft, inputs_of
+from deid_assets.store.files import StoreFiles
+from deid_assets.store.receipts import Receipt, UnsignedReceipt, inputs_of
 
 REPORT = "release_report"
 APPROVAL = "release_approval"
@@ -24,7 +24,7 @@ def digest_of_page(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def approval_draft(files: CorpusFiles, batch: str, *, by: str, page: str) -> ReceiptDraft:
+def approval_draft(files: StoreFiles, batch: str, *, by: str, page: str) -> UnsignedReceipt:
     """Return the record of an approval, ready to be signed.
 
     Args:
@@ -44,15 +44,15 @@ def approval_draft(files: CorpusFiles, batch: str, *, by: str, page: str) -> Rec
     report = files.receipt(REPORT, batch)
     if report.counts.get(PAGE) != page:
         raise InputError(f"batch {batch}: the page that was read is not the present one; read that one, and approve it")
-    return ReceiptDraft(code_version=_VERSION, inputs=inputs_of([report]), counts={"by": by, PAGE: page})
+    return UnsignedReceipt(code_version=_VERSION, inputs=inputs_of([report]), counts={"by": by, PAGE: page})
 
 
-def approve(files: CorpusFiles, batch: str, *, by: str, page: str) -> Receipt:
+def approve(files: StoreFiles, batch: str, *, by: str, page: str) -> Receipt:
     """Sign and store an approval in place of an earlier one; see ``approval_draft``."""
     return files.write(APPROVAL, batch, {}, receipt=approval_draft(files, batch, by=by, page=page))
 
 
-def find_approval(files: CorpusFiles, batch: str) -> Receipt | None:
+def find_approval(files: StoreFiles, batch: str) -> Receipt | None:
     """Return the approval of the present page on a batch, or ``None`` where nobody has approved it.
 
     Raises:

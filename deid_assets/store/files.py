@@ -26,17 +26,17 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.store.atomic import file_name, locked, make_folder, write_bytes, write_table
 from deid_assets.store.generation import check_store
-from deid_assets.store.receipts import ALL, Receipt, ReceiptDraft, Signer, checked_batch, inputs_of
+from deid_assets.store.receipts import ALL, Receipt, Signer, UnsignedReceipt, checked_batch, inputs_of
 from deid_assets.store.sealing import DigestSeal
 from deid_assets.store.zones import Zone, check_table, zone_of
 
-__all__ = ["ALL", "CorpusFiles", "Receipt", "ReceiptDraft", "Zone", "inputs_of", "zone_of"]
+__all__ = ["ALL", "Receipt", "StoreFiles", "UnsignedReceipt", "Zone", "inputs_of", "zone_of"]
 
 RECEIPT = "receipt.json"
 _READ_ATTEMPTS = 3
 
 
-class CorpusFiles:
+class StoreFiles:
     """The folder tree of one deployment.
 
     Args:
@@ -53,7 +53,7 @@ class CorpusFiles:
         self._signer = Signer(key)
         self._seal = DigestSeal(Key(key))
 
-    def write(self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: ReceiptDraft) -> Receipt:
+    def write(self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: UnsignedReceipt) -> Receipt:
         """Store the tables of one partition in place of what was there, and return the signed receipt.
 
         Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import DeidError
 from deid_assets.store.atomic import TEMPORARY, file_name, locked
-from deid_assets.store.files import RECEIPT, CorpusFiles
+from deid_assets.store.files import RECEIPT, StoreFiles
 from deid_assets.store.zones import Zone
 
 _TABLE_FILE = re.compile(r"[a-z][a-z0-9_]{0,40}-[0-9a-f]{12}\.parquet")
@@ -16,7 +16,7 @@ _ARRIVED = "landing"
 """Folder of the restricted zone with files as they arrived; nothing of it is ours to remove."""
 
 
-def sweep_store(files: CorpusFiles) -> int:
+def sweep_store(files: StoreFiles) -> int:
     """Remove temporary files, and tables that their partition's receipt does not name; return how many.
 
     A partition whose receipt cannot be read keeps its tables, since what they are is not known.
@@ -26,7 +26,7 @@ def sweep_store(files: CorpusFiles) -> int:
     return sum(_sweep(folder, files) for folder in folders)
 
 
-def _sweep(folder: Path, files: CorpusFiles) -> int:
+def _sweep(folder: Path, files: StoreFiles) -> int:
     asset = folder.parent.relative_to(files.root).as_posix().partition("/")[2]
     with locked(folder):
         try:

@@ -50,7 +50,7 @@ class Output(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiptDraft:
+class UnsignedReceipt:
     """What the maker of an asset partition knows about it.
 
     Args:
@@ -164,7 +164,7 @@ class Signer:
     def __repr__(self) -> str:
         return "Signer(key hidden)"
 
-    def sign(self, asset: str, batch: str, outputs: Mapping[str, Output], draft: ReceiptDraft) -> Receipt:
+    def sign(self, asset: str, batch: str, outputs: Mapping[str, Output], draft: UnsignedReceipt) -> Receipt:
         """Return the receipt of a finished partition, dated now.
 
         Raises:

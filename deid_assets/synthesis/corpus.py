@@ -11,12 +11,12 @@ from types import MappingProxyType
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.synthesis.draft import NoteDraft
 from deid_assets.synthesis.grammar import load_grammar
 from deid_assets.synthesis.hard_cases import HARD_CASES, HardCase
 from deid_assets.synthesis.layout import draw_style, laid_out
 from deid_assets.synthesis.patients import SPREAD, Encounter, Patient, World
 from deid_assets.synthesis.text import Text
+from deid_assets.synthesis.writer import NoteWriter
 
 KINDS = tuple(SPREAD)
 MAX_SENTENCES = 5
@@ -133,7 +133,7 @@ def _written(
     planned = _planned(rng, very_old=int(encounter.variables["age"]) >= 90) if with_phi else []
     sentences = [case.name for case in planned if case.distort is None][:MAX_SENTENCES]
     style = draw_style(rng)
-    draft = NoteDraft(
+    writer = NoteWriter(
         grammar=world.grammar,
         rng=rng,
         tags=patient.tags,
@@ -144,8 +144,8 @@ def _written(
         cases=sentences,
         with_phi=with_phi,
     )
-    text = draft.write(f"note.{encounter.kind}" if with_phi else f"free.{encounter.kind}")
-    placed = draft.placed
+    text = writer.write(f"note.{encounter.kind}" if with_phi else f"free.{encounter.kind}")
+    placed = writer.placed
     for case in planned:
         if case.distort is not None:
             distorted = case.distort(text, rng)

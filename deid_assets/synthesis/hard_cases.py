@@ -66,7 +66,7 @@ def _misspelt_name(text: Text, rng: Random) -> Text:
 
 
 def _digits(piece: Piece) -> int:
-    return sum(sign.isdigit() for sign in piece.text)
+    return sum(character.isdigit() for character in piece.text)
 
 
 def _spaced_digits(text: Text, rng: Random) -> Text:

@@ -81,7 +81,7 @@ def _capitals(piece: Piece) -> str:
 def _without_accents(text: str) -> str:
     """Strip acute accents and diaereses over vowels; the tilde of ñ is kept, as Spanish typists keep it."""
     marks = {"\u0301", "\u0308", "\u0300"}
-    stripped = "".join(sign for sign in unicodedata.normalize("NFD", text) if sign not in marks)
+    stripped = "".join(character for character in unicodedata.normalize("NFD", text) if character not in marks)
     return unicodedata.normalize("NFC", stripped)
 
 

@@ -80,10 +80,10 @@ def de_kvnr(rng: Random) -> str:
 
 def de_idnr(rng: Random) -> str:
     """Return a German tax number of eleven digits: one of the first ten stands twice (section 139b AO)."""
-    signs = rng.sample("0123456789", 9)
-    if signs[0] == "0":
-        signs[0], signs[1] = signs[1], signs[0]
-    body = "".join(signs) + rng.choice(signs[:7])
+    characters = rng.sample("0123456789", 9)
+    if characters[0] == "0":
+        characters[0], characters[1] = characters[1], characters[0]
+    body = "".join(characters) + rng.choice(characters[:7])
     number = body + check.idnr(body)
     return f"{number[:2]} {number[2:5]} {number[5:8]} {number[8:]}" if rng.random() < 0.7 else number
 

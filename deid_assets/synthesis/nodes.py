@@ -12,7 +12,7 @@ from deid_assets.synthesis.identifiers import VALID, filled
 from deid_assets.synthesis.text import Piece
 
 
-class Draft(Protocol):
+class Writer(Protocol):
     """What a construct may use of the note being written."""
 
     rng: Random
@@ -39,7 +39,7 @@ class Draft(Protocol):
 class Node(Protocol):
     """A part of an alternative."""
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append this part's pieces."""
 
 
@@ -49,7 +49,7 @@ class Literal:
 
     piece: Piece
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:  # noqa: ARG002 - a literal needs no draft
+    def emit(self, writer: Writer, out: list[Piece]) -> None:  # noqa: ARG002 - a literal needs no writer
         """Append the text."""
         out.append(self.piece)
 
@@ -60,10 +60,10 @@ class Sequence:
 
     parts: tuple[Node, ...]
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append all parts."""
         for part in self.parts:
-            part.emit(draft, out)
+            part.emit(writer, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Choice:
 
     options: tuple[Node, ...]
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append one option."""
-        draft.rng.choice(self.options).emit(draft, out)
+        writer.rng.choice(self.options).emit(writer, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Maybe:
     percent: int
     part: Node
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append the part or nothing."""
-        if draft.rng.random() * 100 < self.percent:
-            self.part.emit(draft, out)
+        if writer.rng.random() * 100 < self.percent:
+            self.part.emit(writer, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class Reference:
     subject: str
     name: str
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append what the name stands for."""
-        draft.refer(self.subject, self.name, out)
+        writer.refer(self.subject, self.name, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class Capital:
 
     part: Node
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append the part, capitalised."""
         inner: list[Piece] = []
-        self.part.emit(draft, inner)
+        self.part.emit(writer, inner)
         for index, piece in enumerate(inner):
             if piece.text:
                 raised = piece.text[0].upper() + piece.text[1:]
@@ -133,16 +133,16 @@ class Repeat:
     joiner: str | None
     capital: bool
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append between ``low`` and ``high`` expansions."""
-        times = max(1, min(draft.rng.randint(self.low, self.high), draft.left(self.part.name)))
+        times = max(1, min(writer.rng.randint(self.low, self.high), writer.left(self.part.name)))
         for number in range(1, times + 1):
             if self.joiner is None:
-                out.append(Piece(("\n" if number > 1 else "") + draft.bullet(number)))
+                out.append(Piece(("\n" if number > 1 else "") + writer.bullet(number)))
             elif number > 1:
                 out.append(Piece(self.joiner))
             raised = self.capital and (number == 1 or self.joiner != ", ")
-            (Capital(self.part) if raised else self.part).emit(draft, out)
+            (Capital(self.part) if raised else self.part).emit(writer, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +154,21 @@ class Number:
     decimals: int
     comma: bool
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append the number."""
-        value = f"{draft.rng.uniform(self.low, self.high):.{self.decimals}f}"
+        value = f"{writer.rng.uniform(self.low, self.high):.{self.decimals}f}"
         out.append(Piece(value.replace(".", ",") if self.comma else value))
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A method of the draft, or an identifier."""
+    """A method of the writer, or an identifier."""
 
-    run: Callable[[Draft, list[Piece]], None] = field(repr=False)
+    run: Callable[[Writer, list[Piece]], None] = field(repr=False)
 
-    def emit(self, draft: Draft, out: list[Piece]) -> None:
+    def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Run it."""
-        self.run(draft, out)
+        self.run(writer, out)
 
 
 def parse(source: str) -> Node:
@@ -204,12 +204,12 @@ def _closing(source: str, opened: int) -> int:
 
 def _options(inner: str) -> list[str]:
     options, depth = [""], 0
-    for sign in inner:
-        depth += {"{": 1, "}": -1}.get(sign, 0)
-        if sign == "|" and depth == 0:
+    for character in inner:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if character == "|" and depth == 0:
             options.append("")
         else:
-            options[-1] += sign
+            options[-1] += character
     return options
 
 
@@ -240,15 +240,15 @@ def _construct(inner: str) -> Node:
 
 def _call(word: str, rest: str) -> Node:
     if word.startswith("="):
-        return Call(lambda draft, out: draft.heading(word[1:], out))
+        return Call(lambda writer, out: writer.heading(word[1:], out))
     if word == "extra":
-        return Call(lambda draft, out: draft.hard_case(out))
+        return Call(lambda writer, out: writer.hard_case(out))
     if word == "fields":
-        return Call(lambda draft, out: draft.header(tuple(rest.split()), out))
+        return Call(lambda writer, out: writer.header(tuple(rest.split()), out))
     if word == "digits":
-        return Call(lambda draft, out: out.append(Piece(filled(rest, draft.rng))))
+        return Call(lambda writer, out: out.append(Piece(filled(rest, writer.rng))))
     if word == "valid" and rest in VALID:
-        return Call(lambda draft, out: out.append(Piece(VALID[rest](draft.rng))))
+        return Call(lambda writer, out: out.append(Piece(VALID[rest](writer.rng))))
     if word in {"int", "dec"}:
         low, high = rest.split()
         decimals = len(re.split("[.,]", low)[-1]) if word == "dec" else 0

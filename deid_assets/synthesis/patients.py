@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from random import Random
 
 from deid_assets.synthesis.calendars import age_on, age_variables, born_for, date_variables
-from deid_assets.synthesis.draft import Memory, NoteDraft
 from deid_assets.synthesis.grammar import Grammar
 from deid_assets.synthesis.layout import draw_style
 from deid_assets.synthesis.people import (
@@ -20,6 +19,7 @@ from deid_assets.synthesis.people import (
     person_variables,
     sexed,
 )
+from deid_assets.synthesis.writer import Memory, NoteWriter
 
 STAFF = 48
 SITES = 12
@@ -170,7 +170,7 @@ class World:
 
     def _site(self, rng: Random, variant: str, key: str, rule: str) -> Variables:
         place = self._place(rng, variant)
-        draft = NoteDraft(
+        writer = NoteWriter(
             grammar=self.grammar,
             rng=rng,
             tags=(variant,),
@@ -180,7 +180,7 @@ class World:
             style=draw_style(rng),
             cases=[],
         )
-        full, short = str(draft.write(rule)).split("/")
+        full, short = str(writer.write(rule)).split("/")
         login = {"first_login": "info", "fi_login": "i", "last_login": ascii_letters(short)}
         names = {"hospital": full, "hospital_short": short, "HOSPITAL": full.upper()}
         return place | login | names | {"key": f"{variant}/{key}"}

@@ -51,7 +51,7 @@ class Person:
 def ascii_letters(text: str) -> str:
     """Return the text in lower case with accents stripped and nothing but ASCII letters and digits left."""
     plain = unicodedata.normalize("NFD", text.lower())
-    return "".join(sign for sign in plain if sign.isascii() and sign.isalnum())
+    return "".join(character for character in plain if character.isascii() and character.isalnum())
 
 
 def draw_person(grammar: Grammar, rng: Random, *, role: str, sex: str | None = None, word: bool = False) -> Person:
@@ -124,7 +124,7 @@ def person_variables(person: Person, grammar: Grammar) -> dict[str, str]:
         "last1": person.last,
         "fi": first[0],
         "mi": person.middle[0],
-        "li": next(sign for sign in person.last if sign.isupper()),
+        "li": next(character for character in person.last if character.isupper()),
         "FIRST": first.upper(),
         "LAST": last.upper(),
         "LAST1": person.last.upper(),

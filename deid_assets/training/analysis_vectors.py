@@ -209,7 +209,7 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
         nearest: Neighbours of each token, or all others where there are fewer.
 
     Returns:
-        Rows of ``label``, ``tokens``, ``chance``, the share where neighbours are drawn by lot, and ``layers``, layer
+        Rows of ``label``, ``tokens``, ``chance``, the share where neighbours are drawn at random, and ``layers``, layer
         to share; the row ``ALL`` is the mean over the tokens, and comes first.
     """
     different = others(space.words)

@@ -17,11 +17,11 @@ CARD = "card.json"
 TAGGER = "tagger.json"
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Learnt(_Part):
+class Learnt(_Section):
     """One corpus of a card."""
 
     name: str
@@ -31,7 +31,7 @@ class Learnt(_Part):
     digest: str
 
 
-class Run(_Part):
+class Run(_Section):
     """One of several trainings with different seeds."""
 
     seed: int
@@ -41,7 +41,7 @@ class Run(_Part):
     kept: bool = False
 
 
-class Card(_Part):
+class Card(_Section):
     """What is known of a model.
 
     Args:

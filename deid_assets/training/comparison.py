@@ -79,7 +79,7 @@ def compare_recipes(
         recipes: With different names.
         materials: Recipe name to materials, with test notes.
         out: Folder; a model folder per recipe is made in it, and one that is up to date is not trained again.
-        progress: Told of each epoch.
+        progress: Called after each epoch.
 
     Raises:
         ConfigError: Two recipes have one name, or one has no test notes.
@@ -109,7 +109,7 @@ def cross_validate(
         materials: The last corpus is the one that is divided; neither dev nor test notes are used.
         out: Folder for the models.
         count: Folds.
-        progress: Told of each epoch.
+        progress: Called after each epoch.
         keep: Keep the models.
 
     Raises:

@@ -57,7 +57,7 @@ def train_model(
         recipe: How.
         materials: Of what.
         out: Model folder; a model that is there is replaced.
-        progress: Told of each epoch.
+        progress: Called after each epoch.
 
     Returns:
         The card, which is also in the folder.

@@ -21,7 +21,7 @@ MAX_WHO_CHARS, MAX_REASON_CHARS = 100, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AccessRequest:
     """Who asks for something, and why.
 
     Args:
@@ -83,15 +83,15 @@ class Log:
         """Seal the end of an empty log, when the vault is made."""
         self._set_head(connection, 0, FIRST)
 
-    def add(self, connection: Connection, action: str, asked: Asked, subjects: Sequence[str]) -> None:
+    def add(self, connection: Connection, action: str, request: AccessRequest, subjects: Sequence[str]) -> None:
         """Add a row and move the end of the log; the caller commits."""
         seq, previous = self._head(connection, lock=True)
-        reason = self._reasons.seal(asked.reason.encode(), place=f"reason {seq + 1}")
+        reason = self._reasons.seal(request.reason.encode(), place=f"reason {seq + 1}")
         fields = {
             "seq": seq + 1,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "action": action,
-            "who": asked.who,
+            "who": request.who,
             "reason_nonce": reason.nonce,
             "reason": reason.ciphertext,
             "subjects": json.dumps(list(subjects)),

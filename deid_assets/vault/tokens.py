@@ -15,10 +15,10 @@ from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.policies.encrypt import open_tokens
-from deid_assets.vault.log import FIRST, Asked
+from deid_assets.vault.log import FIRST, AccessRequest
 
 
-def open_all(notes: Sequence[Note], key: Key, asked: Asked, *, log: Path) -> list[Note | Failed]:
+def open_all(notes: Sequence[Note], key: Key, request: AccessRequest, *, log: Path) -> list[Note | Failed]:
     """Return each note with its tokens read back, in order; ``Failed`` where one does not open.
 
     The log has its line, with the keyed ids of the notes, before anything is given.
@@ -33,7 +33,7 @@ def open_all(notes: Sequence[Note], key: Key, asked: Asked, *, log: Path) -> lis
         except DeidError as error:
             outcomes.append(Failed(note.note_id, "reidentify", type(error).__name__))
     given = [outcome for outcome in outcomes if isinstance(outcome, Note)]
-    _enter(log, key, asked, [key.derive("opened note", note.note_id).hex()[:32] for note in given])
+    _enter(log, key, request, [key.derive("opened note", note.note_id).hex()[:32] for note in given])
     return outcomes
 
 
@@ -60,12 +60,12 @@ def check_log(log: Path, key: Key) -> str:
     return previous
 
 
-def _enter(log: Path, key: Key, asked: Asked, subjects: Sequence[str]) -> None:
+def _enter(log: Path, key: Key, request: AccessRequest, subjects: Sequence[str]) -> None:
     row = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "action": "reidentify",
-        "who": asked.who,
-        "reason": asked.reason,
+        "who": request.who,
+        "reason": request.reason,
         "subjects": list(subjects),
         "previous": check_log(log, key),
     }

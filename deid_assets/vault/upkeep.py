@@ -11,14 +11,14 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.vault import tables
 from deid_assets.vault.keys import Keyring, Sealed
-from deid_assets.vault.log import Asked
+from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Vault, place_of
 
 _AT_ONCE = 500
 PlaceIn = Callable[[RowMapping], str]
 
 
-def reidentify(vault: Vault, notes: Sequence[Note], asked: Asked) -> list[Note | None]:
+def reidentify(vault: Vault, notes: Sequence[Note], request: AccessRequest) -> list[Note | None]:
     """Return the original of each redacted note, in order; ``None`` where the vault does not hold it.
 
     The log has its row, with every note that is opened, before anything is given.
@@ -32,11 +32,13 @@ def reidentify(vault: Vault, notes: Sequence[Note], asked: Asked) -> list[Note |
             None if record is None else vault.original(connection, record, note.note_id, note.text)
             for note, record in zip(notes, records, strict=True)
         ]
-        vault.log.add(connection, "reidentify", asked, [record for record in records if record is not None])
+        vault.log.add(connection, "reidentify", request, [record for record in records if record is not None])
     return originals
 
 
-def erase(vault: Vault, asked: Asked, *, patient_id: str | None = None, note_id: str | None = None) -> tuple[int, int]:
+def erase(
+    vault: Vault, request: AccessRequest, *, patient_id: str | None = None, note_id: str | None = None
+) -> tuple[int, int]:
     """Delete all that the vault holds of a patient, or of a note without patient; return notes and edits deleted.
 
     Raises:
@@ -53,12 +55,12 @@ def erase(vault: Vault, asked: Asked, *, patient_id: str | None = None, note_id:
         if not notes and not edits:
             whose = "that patient" if patient_id is not None else "that note"
             raise InputError(f"the vault holds nothing of {whose}; check the id")
-        vault.log.add(connection, "erase", asked, [patient])
+        vault.log.add(connection, "erase", request, [patient])
     vault.settle()
     return notes, edits
 
 
-def rotate(vault: Vault, keyring: Keyring, asked: Asked) -> int:
+def rotate(vault: Vault, keyring: Keyring, request: AccessRequest) -> int:
     """Seal every value anew that is not under the current key, some hundreds at a time; return how many.
 
     It may be interrupted and run again. Afterwards the older keys are of no use to this vault.
@@ -73,7 +75,7 @@ def rotate(vault: Vault, keyring: Keyring, asked: Asked) -> int:
         while done := _reseal(vault, keyring, table, place_in):
             total += done
     with vault.begin() as connection:
-        vault.log.add(connection, "rotate", asked, [keyring.current])
+        vault.log.add(connection, "rotate", request, [keyring.current])
     return total
 
 

@@ -16,7 +16,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
 from deid_assets.system.digests import digest_of_path, paths_in
 from deid_resources.processes import WorkerDied, run_parts
-from deid_resources.progress import tell
+from deid_resources.progress import report
 
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
@@ -164,7 +164,7 @@ class DetectorPool:
 
 
 def _tell_notes(stage: str, ends: Sequence[int], of: int, finished: int) -> None:
-    tell(stage, ends[finished], of)
+    report(stage, ends[finished], of)
 
 
 def _smaller(chunks: Sequence[Sequence[Note]]) -> list[list[Sequence[Note]]]:

@@ -1,81 +1,131 @@
-"""An installation held against what is there, before anything starts."""
+"""What every asset works with: settings, files, the text-free database, keys and detectors."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+import dagster as dg
 
 from deid_assets.config import Settings
-from deid_assets.core.errors import ConfigError, DeidError, did_you_mean
-from deid_assets.plugins import Plugin, available
-from deid_assets.policies import load_policy
-from deid_assets.training import load_recipe
-from deid_resources.importing import with_import_faults
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.plugins import Plugin
+from deid_assets.store.files import StoreFiles
+from deid_resources.detectors import DetectorPool
 from deid_resources.snapshot import Snapshot
-from deid_resources.taggers import known_detectors
+from deid_resources.taggers import TaggerModels, is_drawn_for_training
+
+if TYPE_CHECKING:
+    from deid_assets.store.database import Database
+    from deid_assets.store.publishing import ReleaseFolders
+    from deid_assets.store.signing import ReleaseSigner
 
 
-def checked_snapshot(settings: Settings, *, promised: str = "") -> Snapshot:
-    """Return what this process executes, if the settings name nothing that is missing and the home can be used.
+class Installation:
+    """One installation, opened. Everything is made on first use and lives as long as the run.
 
-    A plugin that cannot be imported has its fault in the snapshot, and stops nothing.
-
-    Raises:
-        ConfigError: With a line for each fault.
+    Args:
+        settings: How this installation de-identifies.
+        snapshot: What this process executes; taken when it is first needed where not given.
     """
-    where = os.environ.get("DEID_CONFIG") or "settings"
-    if faults := [f"{where}: {fault}" for fault in _faults(settings)]:
-        raise ConfigError("\n".join(faults))
-    plugins = with_import_faults(available(), settings.home / "imports.json")
-    return Snapshot.take(settings, plugins=plugins, promised=promised)
+
+    def __init__(self, settings: Settings, *, snapshot: Snapshot | None = None) -> None:
+        self.settings = settings
+        self._snapshot = snapshot
+        self._located: set[str] = set()
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What this process executes."""
+        return self._snapshot or Snapshot.take(self.settings)
+
+    @cached_property
+    def files(self) -> StoreFiles:
+        """Parquet files with signed receipts."""
+        return StoreFiles(self.settings.store, key=self.snapshot.receipt_key)
+
+    @cached_property
+    def release_signer(self) -> "ReleaseSigner":
+        """Signs manifests and the list of releases."""
+        from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415 - not needed before a release
+
+        return ReleaseSigner(self.key)
+
+    @cached_property
+    def releases(self) -> "ReleaseFolders":
+        """What was released, one folder per batch, with the signed list."""
+        from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - not needed before a release
+
+        settings = self.settings
+        return ReleaseFolders(settings.released, record=settings.release_record, signer=self.release_signer)
+
+    @cached_property
+    def database(self) -> "Database":
+        """The text-free store, migrated to the newest schema."""
+        from deid_assets.store.database import Database  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+
+        database = Database(self.settings.sql_url)
+        database.upgrade()
+        return database
+
+    @property
+    def key(self) -> Key:
+        """Secret that surrogates are derived from."""
+        return self.snapshot.key
+
+    @property
+    def plugins(self) -> dict[str, Plugin]:
+        """What can detect."""
+        return self.snapshot.detectors
+
+    @cached_property
+    def detectors(self) -> DetectorPool:
+        """The installed detectors, loaded by worker processes when they are asked."""
+        digests = {name: plugin.digest for name, plugin in self.snapshot.installed.items()}
+        return DetectorPool(self._locate, workers=self.settings.workers, digests=digests)
+
+    @cached_property
+    def taggers(self) -> TaggerModels:
+        """The models that the graph trained."""
+        snapshot = self.snapshot
+        return TaggerModels(self.settings, self.files, recipes=snapshot.recipes, plugins=snapshot.installed)
+
+    def is_learnt_from(self, note: Note) -> bool:
+        """Whether taggers learn from a note's gold, so that it is in no score."""
+        share = self.settings.training_share
+        return self.taggers.learns_from_gold and is_drawn_for_training(note, self.key, share=share)
+
+    def check_unchanged(self) -> None:
+        """Check that what was executed is what the definitions promised.
+
+        Raises:
+            ProvenanceError: Code, or a file that a detector of this run read, changed.
+        """
+        self.snapshot.check_unchanged(self._located)
+
+    def close(self) -> None:
+        """End what was started. Nothing is opened just to be closed."""
+        if "database" in self.__dict__:
+            self.__dict__.pop("database").close()
+
+    def _locate(self, name: str) -> tuple[str, dict[str, Any]]:
+        self._located.add(name)
+        return self.taggers.locate(name)
 
 
-def check_line_up(snapshot: Snapshot) -> None:
-    """Check that every detector of the line-up can be used.
+def installation_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
+    """Return what opens the installation for a run.
 
-    Raises:
-        ConfigError: With a line for each that cannot.
+    It takes no configuration: whoever reaches the web server writes the configuration of a run, and must not name
+    other settings.
     """
-    faults = [
-        f"line_up: detector {name!r} cannot be used: {snapshot.detectors[name].fault}"
-        for name in snapshot.settings.line_up
-        if snapshot.detectors[name].fault
-    ]
-    if faults:
-        raise ConfigError("\n".join(faults))
 
-
-def _faults(settings: Settings) -> Iterator[str]:
-    yield from _named("recipes", settings.recipes, load_recipe)
-    yield from _named("policies", dict.fromkeys((*settings.policies, settings.release_policy)), load_policy)
-    yield from _home(settings.home)
-    try:
-        known: Mapping[str, Plugin] = known_detectors(settings)
-    except ConfigError:  # a recipe is wrong, which was said
-        return
-    for key, names in (("line_up", settings.line_up), ("detectors", settings.detectors)):
-        for name in names:
-            if name not in known:
-                yield (
-                    f"{key}: no detector {name!r} is installed and no recipe has this name"
-                    f"{did_you_mean(name, known)}; there are {', '.join(sorted(known)) or 'none'}"
-                )
-
-
-def _named(key: str, names: Iterable[str], load: Callable[[str], object]) -> Iterator[str]:
-    for name in names:
+    @dg.resource(config_schema={}, description="The installation, as its settings were when the code location loaded.")
+    def installation(_context: dg.InitResourceContext) -> Iterator[Installation]:
+        opened = Installation(snapshot.settings, snapshot=snapshot)
         try:
-            load(name)
-        except DeidError as error:
-            yield f"{key}: {error}"
+            yield opened
+        finally:
+            opened.close()
 
-
-def _home(home: Path) -> Iterator[str]:
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=home) as file:
-            file.write(bytes(1))
-    except OSError as error:
-        yield f"home {home}: cannot be written ({error.strerror}); set DEID_HOME to a folder of yours with room"
+    return installation

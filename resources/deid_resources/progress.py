@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Hear = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and of how much; two zeros as it begins."""
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and of how much; two zeros as it begins."""
 
-_listeners: list[Hear] = []
+_callbacks: list[ProgressCallback] = []
 
 
 @contextmanager
-def heard_by(hear: Hear) -> Iterator[None]:
-    """Let somebody hear of progress meanwhile, beside those who do already."""
-    _listeners.append(hear)
+def progress_callback(callback: ProgressCallback) -> Iterator[None]:
+    """Call back on progress meanwhile, beside the callbacks there are."""
+    _callbacks.append(callback)
     try:
         yield
     finally:
-        _listeners.remove(hear)
+        _callbacks.remove(callback)
 
 
-def tell(what: str, done: int = 0, of: int = 0) -> None:
-    """Tell whoever listens.
+def report(what: str, done: int = 0, of: int = 0) -> None:
+    """Call every callback.
 
     Args:
         what: Asset or stage.
         done: What of it is done.
         of: All of it.
     """
-    for hear in _listeners:
-        hear(what, done, of)
+    for callback in _callbacks:
+        callback(what, done, of)

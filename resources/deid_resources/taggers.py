@@ -17,7 +17,7 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin, available
-from deid_assets.store.files import ALL, CorpusFiles
+from deid_assets.store.files import ALL, StoreFiles
 from deid_assets.training import CARD, Card, Recipe, load_recipe, read_card
 from deid_assets.training.card import close_folder
 from deid_assets.training.corpora import GOLD, owner_of
@@ -68,7 +68,7 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
     if runner is None:
         return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {ONNX} is not installed")
     # A tagger that asks another detector gives something else when that one changes.
-    asked = plugins.get(str(recipe.settings.get("opinion", "")))
+    asked = plugins.get(str(recipe.settings.get("predictions_of", "")))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
     digest = hashlib.sha256(made_of.encode()).hexdigest()
     return replace(runner, name=recipe.name, digest=digest, summary=recipe.description or trainer.summary)
@@ -84,14 +84,14 @@ class TaggerModels:
     """The trained models of an installation, taken out of the store when they are needed.
 
     Args:
-        settings: Options of the detectors, and the line-up.
+        settings: Options of the detectors, and the ensemble.
         files: Where the models are stored.
         recipes: By name.
         plugins: Installed detectors.
     """
 
     def __init__(
-        self, settings: Settings, files: CorpusFiles, *, recipes: Mapping[str, Recipe], plugins: Mapping[str, Plugin]
+        self, settings: Settings, files: StoreFiles, *, recipes: Mapping[str, Recipe], plugins: Mapping[str, Plugin]
     ) -> None:
         self._settings = settings
         self._files = files
@@ -118,12 +118,12 @@ class TaggerModels:
 
     def untrained(self) -> list[str]:
         """Return the models that were never trained, but for those in shadow whose plugin is not installed."""
-        needed = [name for name in self._assets if name in self._settings.line_up or name in self._installed]
+        needed = [name for name in self._assets if name in self._settings.ensemble or name in self._installed]
         return [self._assets[name] for name in needed if self._files.find(self._assets[name], ALL) is None]
 
     def holds_back(self, assets: Collection[str]) -> bool:
-        """Whether one of these models is the line-up's, so that no batch can be made without it."""
-        return any(asset in assets for name, asset in self._assets.items() if name in self._settings.line_up)
+        """Whether one of these models is the ensemble's, so that no batch can be made without it."""
+        return any(asset in assets for name, asset in self._assets.items() if name in self._settings.ensemble)
 
     def unpacked(self, asset: str) -> Path:
         """Return the folder of a stored model, written out again if it is not there whole.

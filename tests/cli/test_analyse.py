@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
 )
 NOTES = "synthetic:en:6:3"
-FAST = ("--set", 'settings.opinion=""', "--set", "settings.min_score=0.0", "--set", "settings.min_patients=1")
+FAST = ("--set", 'settings.predictions_of=""', "--set", "settings.min_score=0.0", "--set", "settings.min_patients=1")
 
 
 @pytest.fixture(scope="module")

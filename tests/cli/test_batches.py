@@ -65,7 +65,7 @@ def test_a_retry_with_reading_options_reads_it(stopped, cli, installation):
     assert cli("batches", "retry", bad, *options)[0] == 0
 
     assert installation.failures(installation.run(bad, "raw_notes")) == {}
-    assert installation.corpus().files.receipt("raw_notes", bad).counts["notes"] == 1
+    assert installation.opened().files.receipt("raw_notes", bad).counts["notes"] == 1
 
 
 @pytest.mark.parametrize("command", ["retry", "withdraw", "show"])

@@ -29,10 +29,10 @@ def test_detectors_are_scored_against_the_notes_own_annotations(deid, gold):
 
     assert ran.code == 0
     names, dates = ran.json["detectors"]["xnames"], ran.json["detectors"]["xdates"]
-    assert names["micro"]["hidden"]["recall"] == pytest.approx(2 / 3)
+    assert names["micro"]["covered"]["recall"] == pytest.approx(2 / 3)
     assert (names["cannot_find"], dates["cannot_find"]) == (["DATE"], ["NAME"])
     assert names["within_reach"]["share_of_gold"] == pytest.approx(2 / 3)
-    assert names["within_reach"]["hidden"][0] == 1
+    assert names["within_reach"]["covered"][0] == 1
     assert dates["difference"]["to"] == "xnames"
     assert names["cost"]["notes"] == 3
     assert ran.json["marginal"]["xdates"]["recall_gained"] == pytest.approx(1 / 3)
@@ -74,7 +74,7 @@ def test_a_detector_that_does_not_run_is_listed_and_the_others_are_scored(deid, 
 
     assert ran.code == 1
     assert ran.json["detectors"]["nobody"]["fault"].startswith("unknown detector 'nobody'")
-    assert ran.json["detectors"]["xnames"]["micro"]["hidden"]["recall"] == pytest.approx(2 / 3)
+    assert ran.json["detectors"]["xnames"]["micro"]["covered"]["recall"] == pytest.approx(2 / 3)
 
 
 def test_a_note_that_a_detector_fails_on_is_counted(deid, write):

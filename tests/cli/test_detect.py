@@ -1,4 +1,4 @@
-"""``deid detect``: spans without text, every opinion or one, and what fails set apart."""
+"""``deid detect``: spans without text, every prediction or one, and what fails set apart."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_each_note_has_a_line_with_offsets_and_no_text(deid, notes, spans_of):
     assert not any(word in Path("spans.jsonl").read_text() for word in ("Quill", "Zyx", "text"))
 
 
-def test_several_detectors_leave_every_opinion(deid, notes, spans_of):
+def test_several_detectors_leave_every_prediction(deid, notes, spans_of):
     deid("detect", notes, "--detector", "xdates", "--detector", "xnames", "--out", "spans.jsonl")
 
     assert spans_of("spans.jsonl")["c"] == [
@@ -41,8 +41,8 @@ def test_several_detectors_leave_every_opinion(deid, notes, spans_of):
 
 @pytest.mark.parametrize(("names", "label"), [(("xdates", "xnames"), "DATE"), (("xnames", "xdates"), "NAME")])
 def test_resolving_gives_an_overlap_the_label_of_the_first_detector(deid, notes, spans_of, names, label):
-    line_up = [argument for name in names for argument in ("--detector", name)]
-    deid("detect", notes, *line_up, "--resolve", "union", "--out", "spans.jsonl")
+    ensemble = [argument for name in names for argument in ("--detector", name)]
+    deid("detect", notes, *ensemble, "--resolve", "union", "--out", "spans.jsonl")
 
     assert spans_of("spans.jsonl")["c"] == [(8, 15, label, names[0]), (23, 35, "NAME", "xnames")]
 

@@ -273,8 +273,8 @@ def test_predictions_for_other_notes_are_refused_or_counted_where_gold_is_a_samp
     assert ran.code == 2
     assert "2 of 3 notes with predictions are not in the gold, the first is 'b'" in ran.err
     assert deid(*options, "--sample").code == 0
-    residual = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["residual"]
-    assert (residual["predicted"], residual["is_measured"], residual["left"]) == (2, True, 2.0)
+    expected = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["expected_errors"]
+    assert (expected["predicted"], expected["is_measured"], expected["left"]) == (2, True, 2.0)
 
 
 def test_causes_are_read_back_and_those_of_errors_that_are_gone_are_named(deid, gold, pred):

@@ -43,13 +43,13 @@ def test_sections_of_a_report_agree_and_no_value_of_the_gold_is_in_it(corpus, tm
     strict = found["counts"]["labels"]
     kinds = found["errors"]["kinds"]
     missed = sum(cells["strict"]["fn"] for cells in strict.values())
-    hidden = sum(cells["hidden"]["tp"] for cells in strict.values())
+    covered = sum(cells["covered"]["tp"] for cells in strict.values())
 
-    assert hidden == found["hidden"]["hits"]
-    assert sum(row["left"] for row in found["left_by_label"]) == found["hidden"]["trials"] - hidden
-    assert sum(cell["left"] for cell in kinds.values()) == found["hidden"]["trials"] - hidden
+    assert covered == found["covered"]["hits"]
+    assert sum(row["left"] for row in found["left_by_label"]) == found["covered"]["trials"] - covered
+    assert sum(cell["left"] for cell in kinds.values()) == found["covered"]["trials"] - covered
     assert kinds["missed"]["errors"] <= missed <= sum(cell["errors"] for cell in kinds.values())
-    assert sum(map(sum, found["confusion"]["matrix"][:-1])) == found["hidden"]["trials"]
+    assert sum(map(sum, found["confusion"]["matrix"][:-1])) == found["covered"]["trials"]
     assert found["notes"]["covered"]["hits"] == found["counts"]["notes"]["covered"]
     page = (out / "report.html").read_text()
     records = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()]

@@ -3,7 +3,7 @@
 import pytest
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.store.files import CorpusFiles
+from deid_assets.store.files import StoreFiles
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def old_home(tmp_path, monkeypatch):
 
 def test_a_store_of_an_earlier_version_is_refused_with_the_remedy(old_home):
     with pytest.raises(ConfigError, match="run `deid migrate`"):
-        CorpusFiles(old_home / "store", key=b"0123456789abcdef")
+        StoreFiles(old_home / "store", key=b"0123456789abcdef")
 
 
 def test_what_arrived_lands_again_and_the_rest_is_set_aside(deid, old_home):
@@ -34,5 +34,5 @@ def test_what_arrived_lands_again_and_the_rest_is_set_aside(deid, old_home):
     assert not (old_home / "released").exists()
     assert (old_home / "before-migration" / "released" / "b-1").is_dir()
     assert (old_home / "before-migration").stat().st_mode & 0o077 == 0
-    CorpusFiles(old_home / "store", key=b"0123456789abcdef")
+    StoreFiles(old_home / "store", key=b"0123456789abcdef")
     assert "nothing to migrate" in deid("migrate").err

@@ -40,15 +40,15 @@ def test_detecting_at_once_gives_the_same(deid, notes, spans, redacted):
 
 @pytest.mark.parametrize("first", [("xdates", "xnames"), ("xnames", "xdates")])
 def test_at_once_a_name_wins_over_a_date_of_which_a_policy_may_leave_a_part(deid, notes, redacted, first):
-    line_up = [argument for name in first for argument in ("--detector", name)]
-    deid("redact", notes, *line_up, "--policy", "tag", "--out", "out.jsonl")
+    ensemble = [argument for name in first for argument in ("--detector", name)]
+    deid("redact", notes, *ensemble, "--policy", "tag", "--out", "out.jsonl")
 
     assert redacted()[2] == "Seen by [NAME].\r\nThen [NAME] left."
 
 
 def test_a_stricter_overlap_policy_applies_at_once(deid, notes):
-    line_up = ("--detector", "xdates", "--detector", "xnames", "--resolve", "intersection")
-    ran = deid("redact", notes, *line_up, "--policy", "tag", "--out", "out.jsonl", "--json")
+    ensemble = ("--detector", "xdates", "--detector", "xnames", "--resolve", "intersection")
+    ran = deid("redact", notes, *ensemble, "--policy", "tag", "--out", "out.jsonl", "--json")
 
     assert ran.json["edits"] == 1
 
@@ -125,7 +125,7 @@ def test_a_fault_at_the_end_of_the_spans_file_stops_the_command(deid, notes, spa
     assert not Path("out.jsonl").exists()
 
 
-def test_overlapping_opinions_in_a_spans_file_are_united(deid, notes, redacted):
+def test_overlapping_predictions_in_a_spans_file_are_united(deid, notes, redacted):
     deid("detect", notes, "--detector", "xdates", "--detector", "xnames", "--out", "spans.jsonl")
     ran = deid("redact", notes, "--spans", "spans.jsonl", "--policy", "keep_nothing", "--out", "out.jsonl")
 
@@ -152,11 +152,11 @@ def test_a_folder_may_have_the_name_of_a_policy(deid, notes):
 def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(deid, notes, redacted, at_once):
     """Both detectors mark ``Zyxwick``, the first as a date."""
     Path("mine.toml").write_text('name = "mine"\nkeep = ["DATE"]\n')
-    line_up = ("--detector", "xdates", "--detector", "xnames")
+    ensemble = ("--detector", "xdates", "--detector", "xnames")
     if not at_once:
-        deid("detect", notes, *line_up, "--out", "spans.jsonl")
-        line_up = ("--spans", "spans.jsonl")
-    deid("redact", notes, *line_up, "--policy", "mine.toml", "--out", "out.jsonl")
+        deid("detect", notes, *ensemble, "--out", "spans.jsonl")
+        ensemble = ("--spans", "spans.jsonl")
+    deid("redact", notes, *ensemble, "--policy", "mine.toml", "--out", "out.jsonl")
 
     assert redacted()[2] == "Seen by [NAME].\r\nThen [NAME] left."
     assert redacted()[0] == "[NAME] came on 1999-12-31 with rheumatoid pain."

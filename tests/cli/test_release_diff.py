@@ -8,9 +8,9 @@ def two(deid, notes, monkeypatch):
     """Edit maps of two redactions: with names alone, and with names and dates."""
     monkeypatch.setenv("DEID_KEY", "5a" * 32)
     for name, detectors in (("old", ("xnames",)), ("new", ("xnames", "xdates"))):
-        line_up = [part for detector in detectors for part in ("--detector", detector)]
+        ensemble = [part for detector in detectors for part in ("--detector", detector)]
         deid(
-            "redact", notes, *line_up, "--policy", "tag", "--out", f"{name}-notes.jsonl", "--edits", f"{name}.jsonl"
+            "redact", notes, *ensemble, "--policy", "tag", "--out", f"{name}-notes.jsonl", "--edits", f"{name}.jsonl"
         )  # fmt: skip
     return "old.jsonl", "new.jsonl"
 
@@ -73,7 +73,7 @@ def test_why_names_detectors_and_policies(deid, notes, spans):
 def test_why_says_what_another_overlap_policy_makes_of_it(deid, notes, spans):
     answer = deid("why", notes, "--note", "a", "--at", "2", "--spans", spans, "--resolve", "majority", "--json").json
 
-    assert [span["source"] for span in answer["opinions"]] == ["xnames"]
+    assert [span["source"] for span in answer["predictions"]] == ["xnames"]
     assert answer["span"] is None
 
 

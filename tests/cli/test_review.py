@@ -49,7 +49,7 @@ def test_a_majority_makes_gold_and_ties_are_withheld_and_listed(deid, annotate, 
             "note_id": "c",
             "start": 8,
             "end": 15,
-            "opinions": {"ann": [[8, 15, "NAME"]], "ben": [[8, 15, "CITY"]], "third": [[8, 15, "DATE"]]},
+            "annotations": {"ann": [[8, 15, "NAME"]], "ben": [[8, 15, "CITY"]], "third": [[8, 15, "DATE"]]},
         }
     ]
     assert "2 notes settled, 1 withheld for 1 ties" in ran.err

@@ -11,7 +11,7 @@ from deid_assets.cli import app
 pytestmark = pytest.mark.skipif(
     "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
 )
-FAST = ("--set", 'settings.opinion=""', "--set", "settings.max_iterations=25", "--set", "settings.min_score=0.0")
+FAST = ("--set", 'settings.predictions_of=""', "--set", "settings.max_iterations=25", "--set", "settings.min_score=0.0")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_model_is_trained_once_and_scored_on_test_notes(deid, tmp_path):
 def test_recipes_are_compared_in_one_table(deid, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text(
-        'name = "other"\nplugin = "crf"\nscheme = "bioes"\n[settings]\nopinion = ""\nmax_iterations = 10\n'
+        'name = "other"\nplugin = "crf"\nscheme = "bioes"\n[settings]\npredictions_of = ""\nmax_iterations = 10\n'
     )
     call = ("--train", "synthetic:en:24", "--test", "synthetic:en:6:3", "--out", tmp_path / "table", *FAST, "--json")
     done = deid("train", "crf", other, *call)

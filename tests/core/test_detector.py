@@ -28,7 +28,7 @@ class Undeclared(Finder):
 
 
 class Nameless(Finder):
-    """Leaves out the source, which a line-up goes by."""
+    """Leaves out the source, which an ensemble goes by."""
 
     def detect(self, notes):
         return [SpanSet.of(note, [Span(0, 3, Phi.NAME)] if note.text.startswith("PHI") else []) for note in notes]
@@ -87,7 +87,7 @@ def test_the_contract_catches_broken_detectors(broken):
         check_detector(broken, texts=["PHI", "a PHI", "b"])
 
 
-def test_spans_of_another_source_fail_the_note_and_are_not_lost_to_the_line_up():
+def test_spans_of_another_source_fail_the_note_and_are_not_lost_to_the_ensemble():
     assert detect(Nameless(), [Note("a", "PHI")]) == [Failed("a", "spans/finder", "DetectorError")]
     with pytest.raises(DetectorError, match="another source"):
         check_detector(Nameless(), texts=["PHI"])

@@ -6,7 +6,7 @@ from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.core.errors import ConfigError, DigestError, OffsetError, PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, redact
-from deid_assets.pipeline.searching import residual
+from deid_assets.pipeline.searching import residual_hits
 from deid_assets.testing import marked
 
 KEY = Key(b"0123456789abcdef")
@@ -123,7 +123,7 @@ def test_residual_is_what_a_hit_covers_of_the_kept_text(note_and_spans, data):
     start = data.draw(st.integers(0, max(0, len(redacted.text) - 1)))
     end = data.draw(st.integers(start + 1, max(start + 1, len(redacted.text))))
 
-    found = residual([Span(start, end, Phi.NAME)], redacted.edits) if end <= len(redacted.text) else []
+    found = residual_hits([Span(start, end, Phi.NAME)], redacted.edits) if end <= len(redacted.text) else []
 
     replaced = {at for edit in redacted.edits for at in range(edit.new_start, edit.new_end)}
     expected = {redacted.to_original(at) for at in range(start, min(end, len(redacted.text))) if at not in replaced}

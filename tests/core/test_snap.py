@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet
-from deid_assets.core.resolve import POLICIES, LineUp, resolve
+from deid_assets.core.resolve import POLICIES, Ensemble, resolve
 from deid_assets.core.snap import inside_word, snapped
 from deid_assets.testing import mark, marked
 
@@ -49,7 +49,7 @@ def test_no_half_word_is_left_whatever_the_policy(text, data, policy):
         Span(start, min(len(text), start + length), Phi.NAME, 1.0, source)
         for start, length, source in data.draw(st.lists(st.tuples(at, size, sources), max_size=6))
     ]
-    spans = resolve(note, [SpanSet.of(note, found)], policy=policy, line_up=LineUp(("a", "b")))
+    spans = resolve(note, [SpanSet.of(note, found)], policy=policy, ensemble=Ensemble(("a", "b")))
     covered = {index for span in spans for index in range(span.start, span.end)}
 
     for span in spans:

@@ -9,15 +9,15 @@ import pytest
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.drafts import Check, Draft, Plan
+from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.intake.stops import find_stop
 from deid_assets.quality import Verdict
-from deid_assets.store.files import ReceiptDraft
+from deid_assets.store.files import UnsignedReceipt
 
 BATCH = "b-0"
 SCHEMA = pa.schema([pa.field("rows", pa.int64())])
 TABLE = pa.table({"rows": [1, 2, 3]}, schema=SCHEMA)
-PLAN = Plan(
+DECLARATION = AssetDeclaration(
     key="quarantine",
     checks=[Check("gate", "Must hold."), Check("hint", "Should hold.", blocking=False)],
     deps=[],
@@ -40,7 +40,7 @@ def run(installation):
 
     def make(body):
         return dg.materialize(
-            [audited_asset(body, PLAN)],
+            [audited_asset(body, DECLARATION)],
             partition_key=BATCH,
             instance=installation.instance,
             resources=installation.resources(),
@@ -51,11 +51,11 @@ def run(installation):
 
 
 def stored(installation):
-    return installation.corpus().files.find("quarantine", BATCH)
+    return installation.opened().files.find("quarantine", BATCH)
 
 
 def drafted(found, *, publish=None):
-    return lambda _batch, _corpus: Draft({"rows": TABLE}, [], found, counts={"notes": 3}, publish=publish)
+    return lambda _batch, _corpus: AssetOutput({"rows": TABLE}, [], found, counts={"notes": 3}, publish=publish)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_of_a_foreign_error_only_the_class_is_shown_and_kept(installation, run, 
     result = run(lambda _batch, _corpus: body("Zedmarlow"))
 
     assert f"quarantine, batch {BATCH}: {shown}" in installation.failures(result)["quarantine"]
-    stop = find_stop(installation.corpus().files, "quarantine", BATCH)
+    stop = find_stop(installation.opened().files, "quarantine", BATCH)
     assert (stop.is_error, stop.reasons) == (True, (shown.partition(";")[0],))
     records = installation.instance.get_records_for_run(result.run_id).records
     assert not [record for record in records if "Zedmarlow" in record.event_log_entry.to_json()]
@@ -190,19 +190,21 @@ def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(
 def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installation):
     """Else the receipt would name an input that was not read."""
 
-    def write_input(corpus, rows):
+    def write_input(opened, rows):
         table = pa.table({"rows": rows}, schema=SCHEMA)
-        return corpus.files.write("gold_annotations", BATCH, {"rows": table}, receipt=ReceiptDraft("1"))
+        return opened.files.write("gold_annotations", BATCH, {"rows": table}, receipt=UnsignedReceipt("1"))
 
-    def body(batch, corpus):
-        corpus.files.read("gold_annotations", batch, "rows")
-        write_input(corpus, [2])
-        return Draft({"rows": TABLE}, [corpus.files.receipt("gold_annotations", batch)], verdicts(gate=True, hint=True))
+    def body(batch, opened):
+        opened.files.read("gold_annotations", batch, "rows")
+        write_input(opened, [2])
+        return AssetOutput(
+            {"rows": TABLE}, [opened.files.receipt("gold_annotations", batch)], verdicts(gate=True, hint=True)
+        )
 
-    write_input(installation.corpus(), [1])
+    write_input(installation.opened(), [1])
     installation.instance.add_dynamic_partitions("batches", [BATCH])
     result = dg.materialize(
-        [audited_asset(body, replace(PLAN, deps=["gold_annotations"]))],
+        [audited_asset(body, replace(DECLARATION, deps=["gold_annotations"]))],
         partition_key=BATCH,
         instance=installation.instance,
         resources=installation.resources(),

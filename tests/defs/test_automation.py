@@ -194,7 +194,7 @@ def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(instal
 
 
 GATED = """
-line_up = ["stencil"]
+ensemble = ["stencil"]
 recipes = []
 policies = ["tag", "blackout"]
 release_policy = "tag"

@@ -88,7 +88,7 @@ def test_settings_edited_during_a_run_are_not_followed(installation, editing, no
 
     assert installation.failures(result) == {}
     assert "skip = 'NAME'" in (installation.root / "deid.toml").read_text()
-    found = installation.corpus().files.read("spans/stencil", batch, "spans").column("label").to_pylist()
+    found = installation.opened().files.read("spans/stencil", batch, "spans").column("label").to_pylist()
     assert found.count("NAME") == found.count("MRN") == 8
 
 
@@ -97,7 +97,7 @@ import os, sys
 import dagster as dg
 from deid_assets.defs.build import definitions_of
 from deid_assets.config import Settings
-from deid_resources.installation import checked_snapshot
+from deid_resources.checks import checked_snapshot
 
 defs = definitions_of(checked_snapshot(Settings.load()))
 instance = dg.DagsterInstance.ephemeral()

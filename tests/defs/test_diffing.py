@@ -11,13 +11,13 @@ TRUNK = (
 
 
 def runs(installation):
-    corpus = installation.corpus()
-    rows = corpus.files.read("release_diff", installation.batch, "runs").to_pylist()
+    opened = installation.opened()
+    rows = opened.files.read("release_diff", installation.batch, "runs").to_pylist()
     return {(row["release"], row["is_current"]) for row in rows}
 
 
 def counts(installation):
-    return installation.corpus().files.receipt("release_diff", installation.batch).counts
+    return installation.opened().files.receipt("release_diff", installation.batch).counts
 
 
 def page(installation):
@@ -45,7 +45,7 @@ def test_a_first_release_has_nothing_to_be_compared_with(lenient):
     assert "It has 16 replacements in 8 notes. There is no release before it" in html
     assert "Nothing differs" not in html
     assert "no replacements" not in html
-    (verdict,) = lenient.corpus().files.receipt("release_diff", lenient.batch).verdicts.values()
+    (verdict,) = lenient.opened().files.receipt("release_diff", lenient.batch).verdicts.values()
     assert (verdict["passed"], verdict["applicable"]) == (False, False)
 
 
@@ -58,7 +58,7 @@ def test_a_release_made_again_is_compared_with_the_one_before(lenient):
     html = page(lenient)
     assert "56 characters that were replaced before are not replaced now" in html
     assert "stencil 1.0+" in html
-    verdicts = lenient.corpus().files.receipt("release_diff", lenient.batch).verdicts
+    verdicts = lenient.opened().files.receipt("release_diff", lenient.batch).verdicts
     assert (verdicts["nothing_uncovered"]["passed"], verdicts["nothing_uncovered"]["blocking"]) == (False, False)
 
 
@@ -72,7 +72,7 @@ def test_made_again_for_the_same_release_it_says_the_same(lenient):
 
 
 def test_what_is_kept_aside_holds_no_text(lenient, note_records):
-    rows = lenient.corpus().files.read("release_diff", lenient.batch, "runs").to_pylist()
+    rows = lenient.opened().files.read("release_diff", lenient.batch, "runs").to_pylist()
     kept = json.dumps(rows)
 
     assert not [record["text"].split(",")[0] for record in note_records() if record["text"].split(",")[0] in kept]

@@ -109,7 +109,7 @@ def test_a_policy_that_changed_is_not_released_over_text_redacted_under_the_old_
 
 
 @pytest.mark.parametrize("asset", ["released_corpus", "release_report"])
-def test_a_line_up_that_changed_is_not_claimed_for_text_that_it_never_saw(shipped, asset):
+def test_an_ensemble_that_changed_is_not_claimed_for_text_that_it_never_saw(shipped, asset):
     shipped.configure(shipped.default_settings.replace('["stencil"]', '["stencil", "shade"]'))
 
     alone = shipped.failures(shipped.run(shipped.batch, asset))
@@ -137,7 +137,7 @@ def test_what_a_detector_leaves_of_gold_is_withheld_where_gold_is_not_redacted(i
 
     assert release(installation, batch) == {}
     assert released_lines(installation, batch) == []
-    held = installation.corpus().files.read("quarantine", batch, "failed").to_pylist()
+    held = installation.opened().files.read("quarantine", batch, "failed").to_pylist()
     assert {row["error"] for row in held} == {"surviving-value"}
 
 
@@ -146,7 +146,7 @@ def test_one_doubled_id_costs_the_second_note_and_not_the_batch(installation, no
     batch = installation.receive([*records, {**records[0], "text": "Another text. " + records[1]["text"], "spans": []}])
 
     assert release(installation, batch) == {}
-    held = installation.corpus().files.read("quarantine", batch, "failed").to_pylist()
+    held = installation.opened().files.read("quarantine", batch, "failed").to_pylist()
     assert [row["error"] for row in held] == ["duplicate-id"]
     assert len(released_lines(installation, batch)) == len(records)
 
@@ -157,7 +157,7 @@ def test_a_note_with_two_faults_is_withheld_once_and_the_rest_is_released(instal
     batch = installation.receive([*records, {**records[0], "id": "note-8", "spans": wrong}])
 
     assert release(installation, batch) == {}
-    held = installation.corpus().files.read("quarantine", batch, "failed").to_pylist()
+    held = installation.opened().files.read("quarantine", batch, "failed").to_pylist()
     assert [(row["note_id"], row["error"]) for row in held] == [("note-8", "unknown-label")]
 
 
@@ -177,7 +177,7 @@ def test_text_in_a_field_for_codes_stays_in_the_restricted_zone(installation, no
     for path in installation.home.rglob("*"):
         if path.is_file() and "restricted" not in path.parts:
             assert b"Quillfeather" not in path.read_bytes(), path
-    files = installation.corpus().files
+    files = installation.opened().files
     for table in ("spans", "notes"):
         assert "Quillfeather" not in str(files.read("gold_annotations", batch, table).to_pylist())
     assert not any("Quillfeather" in line for line in released_lines(installation, batch))

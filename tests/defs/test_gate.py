@@ -19,7 +19,7 @@ def published(installation):
     """Everything by which a release could be seen: files, receipts and rows."""
     roots = (installation.home / "released", installation.store / "published")
     files = [path for root in roots for path in sorted(root.rglob("*")) if path.is_file()]
-    with installation.corpus().database.session() as session:
+    with installation.opened().database.session() as session:
         return [*files, *session.exec(select(ReleaseRow)).all()]
 
 
@@ -73,7 +73,7 @@ def test_a_stopped_batch_is_not_published_by_its_run_nor_later_nor_with_forged_c
     assert step == asset.replace("/", "__")
     assert "not stored" in message
     assert check in message
-    assert installation.corpus().files.find(asset, batch) is None
+    assert installation.opened().files.find(asset, batch) is None
     assert published(installation) == []
 
     for arrange in (lambda *_: None, forge_checks):
@@ -194,7 +194,7 @@ def test_a_note_without_an_answer_is_quarantined_and_the_rest_is_released(instal
     batch = installation.receive(note_records())
     assert installation.failures(installation.run(batch, *RELEASE)) == {}
 
-    files = installation.corpus().files
+    files = installation.opened().files
     held = files.read("quarantine", batch, "failed").to_pylist()
     lines = (installation.home / "released" / batch / "notes.jsonl").read_text().splitlines()
 
@@ -209,7 +209,7 @@ def test_unreadable_notes_are_quarantined_with_the_kind_of_fault(installation, n
     batch = installation.receive([*note_records(), {"id": "note-8", "text": 5}, {"id": "note-9", "text": " \n"}])
     assert installation.failures(installation.run(batch, *RELEASE)) == {}
 
-    held = installation.corpus().files.read("quarantine", batch, "failed").to_pylist()
+    held = installation.opened().files.read("quarantine", batch, "failed").to_pylist()
 
     assert {(row["note_id"], row["stage"]) for row in held} == {("note-8", "raw_notes"), ("note-9", "raw_notes")}
 
@@ -222,17 +222,17 @@ def test_a_released_corpus_carries_new_ids_and_no_identifier(shipped, note_recor
         assert not any(value in text for value in (name, number, record["id"], record["patient_id"]))
 
 
-def test_a_detector_outside_the_line_up_changes_no_output_byte(shipped):
+def test_a_detector_outside_the_ensemble_changes_no_output_byte(shipped):
     released = shipped.home / "released" / shipped.batch / "notes.jsonl"
-    corpus = shipped.corpus()
-    before = released.read_bytes(), corpus.files.receipt("redacted_notes/tag", shipped.batch).outputs
-    spans = corpus.files.receipt("spans/shade", shipped.batch).outputs
+    opened = shipped.opened()
+    before = released.read_bytes(), opened.files.receipt("redacted_notes/tag", shipped.batch).outputs
+    spans = opened.files.receipt("spans/shade", shipped.batch).outputs
 
     shipped.configure(shipped.default_settings + '[detectors.shade]\nskip = "NAME"\n')
     assert shipped.failures(shipped.run(shipped.batch)) == {}
 
-    assert corpus.files.receipt("spans/shade", shipped.batch).outputs != spans
-    assert (released.read_bytes(), corpus.files.receipt("redacted_notes/tag", shipped.batch).outputs) == before
+    assert opened.files.receipt("spans/shade", shipped.batch).outputs != spans
+    assert (released.read_bytes(), opened.files.receipt("redacted_notes/tag", shipped.batch).outputs) == before
 
 
 def test_the_manifest_names_all_that_the_release_rests_on(shipped):
@@ -242,4 +242,4 @@ def test_the_manifest_names_all_that_the_release_rests_on(shipped):
     assert manifest["receipts"].keys() == {f"{asset}@{shipped.batch}" for asset in ("arrival", *RELEASE)}
     rows = [row for rows in manifest["verdicts"].values() for row in rows.values()]
     assert all(row["passed"] or not row["applicable"] for row in rows)
-    assert manifest["line_up"].keys() == {"stencil"}
+    assert manifest["ensemble"].keys() == {"stencil"}

@@ -52,7 +52,7 @@ def test_a_batch_goes_on_only_above_the_lower_bounds(installation, note_records,
     reason = stopped_by(installation, batch)
 
     assert (stopped in reason) if stopped else not reason
-    assert (installation.corpus().files.find("released_corpus", batch) is None) == bool(stopped)
+    assert (installation.opened().files.find("released_corpus", batch) is None) == bool(stopped)
 
 
 def test_the_worst_group_may_be_one_of_any_field_of_the_notes(installation, note_records):
@@ -157,8 +157,8 @@ def test_making_the_release_again_mends_a_missing_baseline(released):
 
 
 def test_the_baseline_holds_offsets_and_goes_with_its_batch(released):
-    kept = released.corpus().files.read("release_baseline", released.batch, "spans")
+    kept = released.opened().files.read("release_baseline", released.batch, "spans")
 
     assert "text" not in kept.column_names
     assert kept.num_rows == 16
-    assert "release_baseline" in released.corpus().files.erase(released.batch)
+    assert "release_baseline" in released.opened().files.erase(released.batch)

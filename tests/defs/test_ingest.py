@@ -43,5 +43,5 @@ def test_a_language_that_is_not_configured_warns_and_stops_nothing(installation,
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
 
-    verdicts = installation.corpus().files.receipt("raw_notes", batch).verdicts
+    verdicts = installation.opened().files.receipt("raw_notes", batch).verdicts
     assert verdicts["languages_known"]["counts"]["unknown"] == len(note_records())

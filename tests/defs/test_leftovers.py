@@ -1,4 +1,4 @@
-"""The line-up on redacted text: in a draw that nobody can foresee, in every note where the draw is not clean."""
+"""The ensemble on redacted text: in a draw that nobody can foresee, in every note where the draw is not clean."""
 
 import pyarrow as pa
 import pytest
@@ -44,27 +44,27 @@ def search_in(installation):
     def run(redacted, *, sample=20, limit=0.2, detector=""):
         gates = f"[gates]\nresidual = {limit}\n"
         installation.configure(installation.default_settings.replace("[gates]\n", gates) + detector)
-        corpus = installation.corpus()
+        opened = installation.opened()
         found = verify(
             redacted[0].column("note_id").to_pylist(),
-            search=lambda note_ids: search(redacted, note_ids, corpus, policy=load_policy("tag"), stage=STAGE),
+            search=lambda note_ids: search(redacted, note_ids, opened, policy=load_policy("tag"), stage=STAGE),
             redo=lambda hits: hits,  # as if nothing could be covered
-            draw=Draw(corpus.key, sample, limit),
+            draw=Draw(opened.key, sample, limit),
         )
-        return found, corpus
+        return found, opened
 
     return run
 
 
-def drawn_by(corpus, size):
-    return Draw(corpus.key, size).of(IDS)
+def drawn_by(opened, size):
+    return Draw(opened.key, size).of(IDS)
 
 
 def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
-    found, corpus = search_in(texts())
+    found, opened = search_in(texts())
 
-    assert found.hits.keys() == drawn_by(corpus, 20)
-    verdict = judge_search(found, IDS, corpus.settings.gates)
+    assert found.hits.keys() == drawn_by(opened, 20)
+    verdict = judge_search(found, IDS, opened.settings.gates)
     assert verdict.passed
     assert dict(verdict.counts) | {"upper_bound": 0, "limit": 0} == {
         "notes": 40, "hits": 0, "failed": 0, "notes_searched": 20, "notes_with_hits": 0, "notes_withheld": 0,
@@ -76,14 +76,14 @@ def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
 
 def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(search_in, installation):
     installation.configure(installation.default_settings)
-    bad = {*sorted(drawn_by(installation.corpus(), 20))[:5], IDS[0], IDS[39]}
+    bad = {*sorted(drawn_by(installation.opened(), 20))[:5], IDS[0], IDS[39]}
 
-    found, corpus = search_in(texts(bad))
+    found, opened = search_in(texts(bad))
 
     assert found.hits.keys() == set(IDS)
     assert found.withheld(STAGE) == {note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad}
     done = [note_id for note_id in IDS if note_id not in bad]
-    verdict = judge_search(found, done, corpus.settings.gates)
+    verdict = judge_search(found, done, opened.settings.gates)
     assert verdict.passed
     assert verdict.counts["notes_withheld"] == len(bad)
     assert "all 40 notes" in verdict.description
@@ -91,7 +91,7 @@ def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(
 
 def test_a_few_hits_in_the_draw_withhold_their_notes_and_leave_the_rest_unsearched(search_in, installation):
     installation.configure(installation.default_settings)
-    (bad, *_) = sorted(drawn_by(installation.corpus(), 20))
+    (bad, *_) = sorted(drawn_by(installation.opened(), 20))
 
     found, _ = search_in(texts({bad}), limit=0.3)
 
@@ -105,17 +105,17 @@ def test_a_draw_too_small_to_show_the_limit_searches_all(search_in):
 
 @pytest.mark.parametrize("sample", [0, 40, 1_000])
 def test_no_draw_and_a_draw_of_all_search_all(search_in, sample):
-    found, corpus = search_in(texts({IDS[7]}), sample=sample)
+    found, opened = search_in(texts({IDS[7]}), sample=sample)
 
     assert found.hits.keys() == set(IDS)
-    verdict = judge_search(found, [note_id for note_id in IDS if note_id != IDS[7]], corpus.settings.gates)
+    verdict = judge_search(found, [note_id for note_id in IDS if note_id != IDS[7]], opened.settings.gates)
     assert verdict.passed
     assert "upper_bound" not in verdict.counts
 
 
 def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_the_rest(search_in, installation):
     installation.configure(installation.default_settings)
-    (bad, *_) = sorted(drawn_by(installation.corpus(), 20))
+    (bad, *_) = sorted(drawn_by(installation.opened(), 20))
 
     found, _ = search_in(texts({bad}, bad_text="trip"), limit=0.15, detector='[detectors.stencil]\nraise_on = "trip"\n')
 
@@ -126,9 +126,9 @@ def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_t
 
 def test_a_batch_without_notes_has_nothing_to_search(search_in):
     notes, edits = texts()
-    found, corpus = search_in((notes.slice(0, 0), edits))
+    found, opened = search_in((notes.slice(0, 0), edits))
 
-    assert judge_search(found, [], corpus.settings.gates).state is State.NOT_APPLICABLE
+    assert judge_search(found, [], opened.settings.gates).state is State.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -174,4 +174,4 @@ def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
     kept = load_policy(str(policy))
 
     assert Phi.NAME in kept.keep
-    assert set(search(texts(set(IDS)), IDS, installation.corpus(), policy=kept, stage=STAGE).values()) == {()}
+    assert set(search(texts(set(IDS)), IDS, installation.opened(), policy=kept, stage=STAGE).values()) == {()}

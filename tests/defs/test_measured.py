@@ -74,7 +74,7 @@ def test_released_all_the_same_it_says_so_in_the_manifest_and_when_it_is_verifie
 def test_no_gate_on_gold_has_passed_without_gold(unmeasured):
     made = unmeasured()
 
-    rows = made.corpus().files.receipt("merged_spans", made.batch).verdicts
+    rows = made.opened().files.receipt("merged_spans", made.batch).verdicts
     gold = ("recall_floor", "recall_lower_bound", "notes_covered_lower_bound", "worst_group", "no_regression")
     assert {state_of(rows[name]) for name in gold} == {State.NOT_APPLICABLE}
     assert state_of(rows["in_bounds"]) is State.PASSED

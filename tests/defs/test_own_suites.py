@@ -50,7 +50,7 @@ def test_an_expectation_that_is_not_met_stops_the_batch_and_says_why_without_tex
     result = installation.run(batch, "raw_notes")
 
     assert not result.success
-    assert installation.corpus().files.find("raw_notes", batch) is None
+    assert installation.opened().files.find("raw_notes", batch) is None
     own = checks_of(result, "raw_notes")["own_expectations"]
     assert (own.passed, own.blocking) == (False, True)
     shown = own.metadata["reasons"].value
@@ -70,7 +70,7 @@ def test_a_warning_stops_nothing_and_a_family_is_asked_member_by_member(installa
     own = checks_of(result, "spans/stencil")["own_warnings"]
     assert not own.passed
     assert own.severity is dg.AssetCheckSeverity.WARN
-    assert installation.corpus().files.find("spans/stencil", batch) is not None
+    assert installation.opened().files.find("spans/stencil", batch) is not None
 
 
 def test_a_suite_that_changes_makes_what_it_names_stale_and_nothing_else(installation, suite):

@@ -121,7 +121,7 @@ def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_
         taken.check_unchanged()
 
 
-def test_a_detector_of_the_line_up_that_is_not_installed_is_shown_as_such(installation):
+def test_a_detector_of_the_ensemble_that_is_not_installed_is_shown_as_such(installation):
     installation.configure(installation.default_settings.replace('["stencil"]', '["stencil", "absent"]'))
 
     assert "spans/absent" in groups(installation)["unusable_detectors"]

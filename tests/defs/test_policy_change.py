@@ -8,10 +8,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.defs import parts as parts_module
-from deid_assets.defs.parts import Part, originals_in, parts_of, redact_part
+from deid_assets.defs.parts import NoteTables, originals_in, parts_of, redact_part
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.policies import load_policy
-from deid_assets.store.files import ReceiptDraft
+from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables
 from deid_resources.processes import end_workers
 
@@ -33,7 +33,7 @@ def made(*, size=12, padding=""):
 
 
 def part_of(notes, spans, gold=()):
-    return Part(notes_to_table(notes), spans_to_tables(spans), failed_to_table([]), spans_to_tables(gold))
+    return NoteTables(notes_to_table(notes), spans_to_tables(spans), failed_to_table([]), spans_to_tables(gold))
 
 
 def write_policy(installation, text, *, more=""):
@@ -71,10 +71,10 @@ def test_actions_that_could_not_be_carried_out_are_in_the_receipt_of_the_batch(i
     batch, failures = change_policy(installation, records, "[actions]\nDATE = { action = 'shift', max_days = 30 }\n")
 
     assert failures == {}
-    counts = installation.corpus().files.receipt("redacted_notes/mine", batch).counts
+    counts = installation.opened().files.receipt("redacted_notes/mine", batch).counts
     assert (counts["notes"], counts["edits"]) == (4, 12)
     assert (counts["fallbacks"], counts["fallbacks_DATE"]) == (2, 2)
-    texts = installation.corpus().files.read("redacted_notes/mine", batch, "notes").column("text").to_pylist()
+    texts = installation.opened().files.read("redacted_notes/mine", batch, "notes").column("text").to_pylist()
     assert ["[DATE]" in text for text in texts] == [False, True, True, False]
     assert not any("2021" in text and "May" in text for text in texts[1:3])
 
@@ -90,7 +90,7 @@ def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_noth
     assert "PolicyError" in message
     assert "\n" not in message
     with pytest.raises(ProvenanceError, match="never written"):
-        installation.corpus().files.receipt("redacted_notes/mine", batch)
+        installation.opened().files.receipt("redacted_notes/mine", batch)
 
 
 def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(installation, note_records):
@@ -104,10 +104,10 @@ def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(install
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
 
     assert failures == {}
-    assert installation.corpus().files.receipt("redacted_notes/mine", batch).counts["withheld"] == 1
+    assert installation.opened().files.receipt("redacted_notes/mine", batch).counts["withheld"] == 1
 
 
-def test_hits_of_a_line_up_that_sees_more_now_are_covered_in_the_whole_batch(installation, note_records):
+def test_hits_of_an_ensemble_that_sees_more_now_are_covered_in_the_whole_batch(installation, note_records):
     """The stored spans lack the record numbers; the draw of two notes shows it, and all are searched."""
     installation.default_settings = installation.default_settings.replace(
         "[gates]\n", "[gates]\nquarantined = 1\nresidual_sample = 2\nresidual = 0.9\n"
@@ -121,7 +121,7 @@ def test_hits_of_a_line_up_that_sees_more_now_are_covered_in_the_whole_batch(ins
     installation.configure(settings)
     assert installation.failures(installation.run(batch, "redacted_notes/tag")) == {}
 
-    receipt = installation.corpus().files.receipt("redacted_notes/tag", batch)
+    receipt = installation.opened().files.receipt("redacted_notes/tag", batch)
     assert (receipt.counts["notes"], receipt.counts["withheld"]) == (8, 0)
     assert receipt.verdicts["no_residual_hits"]["counts"]["notes_searched"] == 8
     assert receipt.verdicts["no_residual_hits"]["counts"]["drawn_with_hits"] == 2
@@ -151,7 +151,7 @@ def test_spans_of_a_note_that_their_table_lacks_are_an_error():
     short = (whole.merged[0].slice(1), whole.merged[1])
 
     with pytest.raises(InputError, match="lacks"):
-        parts_of(Part(whole.notes, short, whole.failed, whole.gold))
+        parts_of(NoteTables(whole.notes, short, whole.failed, whole.gold))
 
 
 def test_a_note_without_stored_spans_is_withheld_and_never_left_as_it_is(installation):
@@ -198,19 +198,19 @@ def test_several_workers_write_the_bytes_that_one_process_writes(installation, p
     written = []
     for workers in (1, 2):
         installation.configure(f"workers = {workers}\n" + installation.default_settings)
-        corpus = installation.corpus()
-        store(corpus, batch)
-        draft = make_redacted_notes("b-1", corpus, policy=load_policy(policy))
-        receipt = corpus.files.write("redacted_notes/x", "b-1", draft.tables, receipt=ReceiptDraft("test"))
+        opened = installation.opened()
+        store(opened, batch)
+        draft = make_redacted_notes("b-1", opened, policy=load_policy(policy))
+        receipt = opened.files.write("redacted_notes/x", "b-1", draft.tables, receipt=UnsignedReceipt("test"))
         written.append((receipt.outputs, dict(draft.counts), [dict(verdict.counts) for verdict in draft.verdicts]))
-        corpus.close()
+        opened.close()
     end_workers()
 
     assert written[0] == written[1]
     assert written[0][1]["notes"] == len(notes)
 
 
-def store(corpus, batch):
+def store(opened, batch):
     gold = dict(zip(("notes", "spans"), batch.gold, strict=True))
     merged = {**dict(zip(("notes", "spans"), batch.merged, strict=True)), "failed": batch.failed}
     tables = {
@@ -219,18 +219,18 @@ def store(corpus, batch):
         "merged_spans": merged,
     }
     for asset, given in tables.items():
-        corpus.files.write(asset, "b-1", given, receipt=ReceiptDraft("test"))
+        opened.files.write(asset, "b-1", given, receipt=UnsignedReceipt("test"))
 
 
 def test_rows_are_in_the_order_of_the_notes_whatever_their_parts(installation, monkeypatch):
     notes, spans = made()
     installation.configure(installation.default_settings)
-    corpus = installation.corpus()
-    store(corpus, part_of(notes, spans))
-    whole = make_redacted_notes("b-1", corpus, policy=load_policy("surrogate"))
+    opened = installation.opened()
+    store(opened, part_of(notes, spans))
+    whole = make_redacted_notes("b-1", opened, policy=load_policy("surrogate"))
 
     monkeypatch.setattr(parts_module, "PART_CHARS", 1)
-    cut = make_redacted_notes("b-1", corpus, policy=load_policy("surrogate"))
+    cut = make_redacted_notes("b-1", opened, policy=load_policy("surrogate"))
 
     assert cut.tables["notes"].column("note_id").to_pylist() == [note.note_id for note in notes]
     assert all(cut.tables[name].equals(table) for name, table in whole.tables.items())

@@ -11,13 +11,13 @@ def test_every_policy_is_attacked_and_no_text_is_kept(installation, note_records
     assert installation.failures(installation.run(batch, *UP_TO_MERGED)) == {}
     assert installation.failures(installation.run(None, job="privacy_audits")) == {}
 
-    rows = installation.corpus().files.read("privacy/hips", "all", "findings").to_pylist()
+    rows = installation.opened().files.read("privacy/hips", "all", "findings").to_pylist()
     assert {row["policy"] for row in rows} == {"tag", "blackout"}
     assert {row["recall"] for row in rows} == {"0.8", "0.9", "0.95", "0.97", "0.99", "detected"}
     assert all(row["candidates"] >= row["leftovers"] for row in rows)
     kept = json.dumps(rows)
     assert not [record["text"].split(",")[0] for record in records if record["text"].split(",")[0] in kept]
-    verdict = installation.corpus().files.receipt("privacy/hips", "all").verdicts["enough_leftovers"]
+    verdict = installation.opened().files.receipt("privacy/hips", "all").verdicts["enough_leftovers"]
     assert (verdict["passed"], verdict["blocking"]) == (False, False)
 
 

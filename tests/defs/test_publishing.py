@@ -25,7 +25,7 @@ def released(installation):
 
 def policy_of(installation):
     """Policy of what is released, checked."""
-    return installation.corpus().releases.check(installation.batch)["policy"]["name"]
+    return installation.opened().releases.check(installation.batch)["policy"]["name"]
 
 
 def run_release(installation):
@@ -82,8 +82,8 @@ def test_a_kill_before_every_file_operation_of_a_release_is_mended_by_the_next_r
         shutil.copytree(tmp_path / "start", shipped.root)
         died = killed_at(step, lambda: run_release(shipped))
 
-        shipped.corpus().releases.sweep()
-        verify_release(shipped.home / "released" / shipped.batch, key=shipped.corpus().release_signer.public)
+        shipped.opened().releases.sweep()
+        verify_release(shipped.home / "released" / shipped.batch, key=shipped.opened().release_signer.public)
         seen.add(policy_of(shipped))
         assert run_release(shipped) == {}, f"killed before operation {step}"
         assert policy_of(shipped) == "blackout"

@@ -19,7 +19,7 @@ SPANS = dg.AssetKey(["spans", "stencil"])
 
 @pytest.fixture
 def graph(installation):
-    return Graph(installation.definitions(), installation.corpus(), installation.instance)
+    return Graph(installation.definitions(), installation.opened(), installation.instance)
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes
 
 def test_a_backfill_leaves_withdrawn_batches_alone(installation, note_records, capsys):
     batch = installation.receive(note_records())
-    corpus = installation.corpus()
-    withdraw(corpus.files, look(corpus.settings, corpus.files, batch))
+    opened = installation.opened()
+    withdraw(opened.files, look(opened.settings, opened.files, batch))
 
     assert backfill(["raw_notes"]) == 0
     assert "0 assets in 0 runs" in capsys.readouterr().out

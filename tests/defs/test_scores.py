@@ -42,7 +42,7 @@ def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
     result = two_batches.run_scores()
     assert two_batches.failures(result) == {}
 
-    per_batch = scores_from_table(two_batches.corpus().files.read("scorecard/shade", ALL, "scores"))
+    per_batch = scores_from_table(two_batches.opened().files.read("scorecard/shade", ALL, "scores"))
     shown = metadata_of(result, "scorecard/shade")["batches"].value.splitlines()
     total = sum(per_batch.values(), type(next(iter(per_batch.values())))("safe_harbor"))
 
@@ -55,14 +55,14 @@ def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
 def test_the_leaderboard_says_what_each_detector_adds(two_batches):
     result = two_batches.run_scores()
 
-    rows = {row["detector"]: row for row in two_batches.corpus().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    rows = {row["detector"]: row for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()}
     shown = metadata_of(result, "leaderboard")
 
     assert rows["stencil"]["recall_gained"] == pytest.approx(0.5)
     assert rows["shade"]["recall_gained"] == 0
     assert rows["shade"]["recall_alone"] == pytest.approx(0.5)
     assert rows["stencil"]["seconds_per_1000_notes"] > 0
-    assert "Best subset: stencil, which hides 1.000" in shown["marginal_value"].value
+    assert "Best subset: stencil, which covers 1.000" in shown["marginal_value"].value
     assert "Seconds are of detection alone" in shown["marginal_value"].value
     assert "data:image/png" in shown["plot"].value
 
@@ -71,16 +71,16 @@ def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batc
     from deid_assets.store import timings
     from deid_assets.store.records import save_detector_version
 
-    corpus = two_batches.corpus()
-    plugin = corpus.plugins["shade"]
-    with corpus.database.session() as session:
+    opened = two_batches.opened()
+    plugin = opened.plugins["shade"]
+    with opened.database.session() as session:
         version = save_detector_version(session, "shade", plugin.version, digest=plugin.digest)
-        for batch, (notes, seconds) in zip(corpus.files.batches("spans/shade"), [(8, 1.0), (32, 3.0)], strict=True):
+        for batch, (notes, seconds) in zip(opened.files.batches("spans/shade"), [(8, 1.0), (32, 3.0)], strict=True):
             timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
     two_batches.run_scores()
 
-    rows = {row["detector"]: row for row in two_batches.corpus().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    rows = {row["detector"]: row for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()}
     assert rows["shade"]["seconds_per_1000_notes"] == 100.0
 
 
@@ -90,7 +90,7 @@ def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amb
 
     result = two_batches.run_scores()
 
-    totals = scores_from_table(two_batches.corpus().files.read("leaderboard", ALL, "scores"))
+    totals = scores_from_table(two_batches.opened().files.read("leaderboard", ALL, "scores"))
     assert {name: total.notes.notes for name, total in totals.items()} == {"stencil": 16, "shade": 16}
     fair = check_of(result, "leaderboard", "same_gold")
     assert (fair.passed, fair.metadata["behind"].value) == (False, 1)
@@ -103,7 +103,7 @@ def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
     document = json.loads((two_batches.home / "reports" / "evaluation-shade.json").read_text("utf-8"))
 
     assert document["gold"]["notes"] == 16
-    assert document["results"]["shade"]["hidden"]["value"] == pytest.approx(0.5)
+    assert document["results"]["shade"]["covered"]["value"] == pytest.approx(0.5)
     assert metadata_of(result, "evaluation_report/shade")["html"].value.endswith("evaluation-shade.html")
     for record in note_records():
         name = record["text"].split(",")[0]
@@ -140,7 +140,7 @@ def test_the_bake_off_puts_detectors_side_by_side_with_what_they_take(two_batche
     page = (two_batches.home / "reports" / "bakeoff.html").read_text("utf-8")
 
     assert list(document["detectors"]) == ["stencil", "shade"]
-    assert document["detectors"]["shade"]["micro"]["hidden"]["recall"] == pytest.approx(0.5)
+    assert document["detectors"]["shade"]["micro"]["covered"]["recall"] == pytest.approx(0.5)
     assert document["detectors"]["shade"]["cost"]["notes"] == 16
     assert "| stencil | 1.000" in shown["table"].value
     assert "Best subset: stencil" in shown["marginal_value"].value

@@ -22,7 +22,7 @@ def sampled(installation, note_records):
 def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     result = sampled.run_scores()
     assert sampled.failures(result) == {}
-    files = sampled.corpus().files
+    files = sampled.opened().files
     of = {name: scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")) for name in ("shade", "stencil")}
     (shade,), (stencil,) = of["shade"].values(), of["stencil"].values()
     said = {
@@ -42,16 +42,16 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     assert rows["shade"]["recall_alone"] == rows["stencil"]["recall_alone"] == 1.0  # what was not drawn is not missed
 
 
-def test_the_receipt_names_the_sample_and_the_line_up_has_none(sampled):
-    files = sampled.corpus().files
+def test_the_receipt_names_the_sample_and_the_ensemble_has_none(sampled):
+    files = sampled.opened().files
     shade, stencil = (files.receipt(f"spans/{name}", sampled.batch).counts for name in ("shade", "stencil"))
 
     assert (shade["sampled_notes"], shade["received_notes"], shade["notes"]) == (3, 8, 3)
     assert "sampled_notes" not in stencil
-    assert len(read_outcomes("spans/stencil", sampled.batch, sampled.corpus())) == 8
+    assert len(read_outcomes("spans/stencil", sampled.batch, sampled.opened())) == 8
 
 
-def test_a_sample_never_stands_for_a_detector_of_the_line_up(sampled):
+def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
     """Its spans are of another code version, and until they are made again the notes not drawn count as missed."""
     before = sampled.definitions()
     sampled.configure("shadow_sample = 3\n" + sampled.default_settings.replace('["stencil"]', '["stencil", "shade"]'))
@@ -72,10 +72,10 @@ def test_the_option_takes_all(installation, note_records, size, taken):
     from deid_assets.core.note import Note
 
     installation.configure(f"shadow_sample = {size}\n" + installation.default_settings)
-    corpus = installation.corpus()
+    opened = installation.opened()
     notes = [Note(str(record["id"]), str(record["text"])) for record in note_records()]
 
-    found = drawn(notes, "shade", corpus)
+    found = drawn(notes, "shade", opened)
     assert len(found) == taken
-    assert found == drawn(notes, "other", corpus) == [note for note in notes if note in found]
-    assert drawn(notes, "stencil", corpus) == notes
+    assert found == drawn(notes, "other", opened) == [note for note in notes if note in found]
+    assert drawn(notes, "stencil", opened) == notes

@@ -14,8 +14,8 @@ from deid_assets.defs import splitting
 from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, landing_sensor
 from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
-from deid_assets.formats.annotated import Annotated, Annotation, Draft, Fault, Problem
-from deid_assets.formats.drafts import draft_line, read_drafts
+from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
+from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
 from deid_assets.intake.reader import read_batch
 from deid_assets.intake.states import batch_ids
 
@@ -25,7 +25,7 @@ TEXT = "Zedmarlow, record 4411223. Chest pain since noon, relieved by rest. "
 
 @pytest.fixture
 def settings(installation):
-    installation.configure(f'line_up = ["stencil"]\nrecipes = []\n[batches]\nmax_characters = {LIMIT}\n')
+    installation.configure(f'ensemble = ["stencil"]\nrecipes = []\n[batches]\nmax_characters = {LIMIT}\n')
     found = installation.settings()
     found.landing.mkdir(parents=True)
     return found
@@ -39,13 +39,13 @@ def lines(records):
     return "".join(json.dumps(each) + "\n" for each in records)
 
 
-def batches_of(settings, corpus):
+def batches_of(settings, opened):
     """Batch to its notes and its faults, after everything was taken in and split."""
     take_in(settings, settle_s=0)
     split_arrivals(settings)
     found = {}
     for batch in batch_ids(settings):
-        entries = [each.what for each in read_batch(corpus.settings, corpus.files, batch)]
+        entries = [each.what for each in read_batch(opened.settings, opened.files, batch)]
         notes = [entry.note for entry in entries if isinstance(entry, Annotated)]
         found[batch] = notes, [entry for entry in entries if isinstance(entry, Fault)]
     return found
@@ -53,7 +53,7 @@ def batches_of(settings, corpus):
 
 def test_every_note_is_in_one_batch_and_a_patient_in_one_too(settings, installation):
     (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
-    found = batches_of(settings, installation.corpus())
+    found = batches_of(settings, installation.opened())
 
     ids = [note.note_id for notes, _ in found.values() for note in notes]
     assert sorted(ids) == sorted(f"n{n}" for n in range(40))
@@ -81,7 +81,7 @@ def test_an_archive_and_a_folder_are_split_like_a_file(settings, installation, k
         (settings.landing / "monday.jsonl.gz").write_bytes(gzip.compress("".join(halves).encode()))
     else:
         (settings.landing / "monday.jsonl").write_text("".join(halves))
-    found = batches_of(settings, installation.corpus())
+    found = batches_of(settings, installation.opened())
 
     assert [sorted(note.note_id for note in notes) for notes, _ in found.values()] == [
         sorted(f"n{n}" for n in range(40) if n % 7 in patients) for patients in ((0, 1), (2, 3), (4, 5), (6,))
@@ -91,7 +91,7 @@ def test_an_archive_and_a_folder_are_split_like_a_file(settings, installation, k
 def test_what_cannot_be_read_is_withheld_once_and_a_doubled_id_is_seen_across_batches(settings, installation):
     wrong = ['{"id": "broken"\n', '{"id": "bare"}\n', json.dumps({"id": "n0", "text": "another"}) + "\n"]
     (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)) + "".join(wrong))
-    found = batches_of(settings, installation.corpus())
+    found = batches_of(settings, installation.opened())
 
     kept = [note.note_id for notes, _ in found.values() for note in notes]
     withheld = [fault.kind for _, faults in found.values() for fault in faults]
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_withheld_once_and_a_doubled_id_is_seen_across_ba
 
 def test_a_patient_with_more_than_a_batch_is_a_batch(settings, installation):
     (settings.landing / "notes.jsonl").write_text(lines(record(n, patients=1) for n in range(40)))
-    ((notes, _),) = batches_of(settings, installation.corpus()).values()
+    ((notes, _),) = batches_of(settings, installation.opened()).values()
 
     assert len(notes) == 40
 
@@ -152,7 +152,7 @@ def test_a_killed_split_is_completed_by_the_next(settings, installation, monkeyp
         with suppress(KilledError):
             split_arrivals(settings)
     split_arrivals(settings)
-    found = batches_of(settings, installation.corpus())
+    found = batches_of(settings, installation.opened())
 
     assert sorted(note.note_id for notes, _ in found.values() for note in notes) == sorted(f"n{n}" for n in range(40))
     assert not list((landing_store(settings) / ".large").iterdir())
@@ -172,7 +172,7 @@ def test_erasing_a_part_erases_the_arrival_that_it_was_cut_from(settings, instal
     take_in(settings, settle_s=0)
     part, *others = split_arrivals(settings)
 
-    assert installation.corpus().files.erase(part) == ["arrival", "landing"]
+    assert installation.opened().files.erase(part) == ["arrival", "landing"]
     assert batch_ids(settings) == others
     assert not list((landing_store(settings) / ".whole").iterdir())
 
@@ -278,8 +278,10 @@ def test_one_arrival_that_cannot_be_split_does_not_hold_the_others_back(settings
 
 def test_drafts_survive_being_written(tmp_path):
     annotation = Annotation(((0, 3), (5, 9)), "PERSON", "Zed", 0.5, "x", "N", 4)
-    draft = Draft("f", "n", "te\u2028xt \ud800", (annotation,), (Problem("kind", "why"),), 3, "p", "en", {"a": "b"})
-    given = [draft, Draft("f", "m", ""), Fault.at("f", "malformed", "why; mend", line=3)]
-    (tmp_path / "drafts").write_bytes(b"".join(map(draft_line, given)))
+    draft = ParsedNote(
+        "f", "n", "te\u2028xt \ud800", (annotation,), (Problem("kind", "why"),), 3, "p", "en", {"a": "b"}
+    )
+    given = [draft, ParsedNote("f", "m", ""), Fault.at("f", "malformed", "why; mend", line=3)]
+    (tmp_path / "drafts").write_bytes(b"".join(map(parsed_note_line, given)))
 
-    assert list(read_drafts([tmp_path / "drafts"])) == given
+    assert list(read_parsed_notes([tmp_path / "drafts"])) == given

@@ -19,7 +19,7 @@ BELOW_SPANS = {"merged_spans", *BELOW_MERGED}
 
 
 def stale(installation, batch, *, instance=None):
-    found = stale_assets(installation.definitions(), installation.corpus(), batch, instance or installation.history)
+    found = stale_assets(installation.definitions(), installation.opened(), batch, instance or installation.history)
     return {key.to_user_string() for key in found}
 
 
@@ -43,7 +43,7 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
             "[gates]",
             "[detectors.stencil]\nskip = 'MRN'\n[gates]",
             {"spans/stencil", *BELOW_SPANS},
-            id="option of the line-up",
+            id="option of the ensemble",
         ),
         pytest.param(
             '"blackout"]', '"blackout", "keep_nothing"]', {"redacted_notes/keep_nothing"}, id="one more policy"
@@ -55,7 +55,7 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
             id="another policy released",
         ),
         # In shadow it read a sample of the notes.
-        pytest.param('["stencil"]', '["stencil", "shade"]', {"spans/shade", *BELOW_SPANS}, id="a longer line-up"),
+        pytest.param('["stencil"]', '["stencil", "shade"]', {"spans/shade", *BELOW_SPANS}, id="a longer ensemble"),
         pytest.param("[gates]", "resolve = 'majority'\n[gates]", BELOW_SPANS, id="another overlap policy"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records
 def test_upstream_comes_first(shipped):
     order = [
         key.to_user_string()
-        for key in stale_assets(shipped.definitions(), shipped.corpus(), shipped.batch, shipped.instance)
+        for key in stale_assets(shipped.definitions(), shipped.opened(), shipped.batch, shipped.instance)
     ]
 
     assert order.index("raw_notes") < order.index("spans/stencil") < order.index("merged_spans")

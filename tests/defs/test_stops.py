@@ -79,12 +79,12 @@ def test_fault_place_and_remedy_are_shown_in_dagster_and_kept_and_hold_no_text(f
         .metadata["reasons"]
         .value
     )
-    corpus = installation.corpus()
-    kept = find_stop(corpus.files, "raw_notes", batch).reasons
+    opened = installation.opened()
+    kept = find_stop(opened.files, "raw_notes", batch).reasons
     for where in (said, shown, "\n".join(kept)):
         assert expected in where
         assert "Zed" not in where
-    assert look(corpus.settings, corpus.files, batch).state is State.UNREADABLE
+    assert look(opened.settings, opened.files, batch).state is State.UNREADABLE
 
 
 def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is_named(installation, monkeypatch):
@@ -105,10 +105,10 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
 
 
 def tried(installation, batch):
-    corpus, definitions = installation.corpus(), installation.definitions()
+    opened, definitions = installation.opened(), installation.definitions()
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
-    stale = stale_assets(definitions, corpus, batch, installation.instance)
-    return [key.to_user_string() for key in without_known_stops(specs, corpus, batch, stale)]
+    stale = stale_assets(definitions, opened, batch, installation.instance)
+    return [key.to_user_string() for key in without_known_stops(specs, opened, batch, stale)]
 
 
 def test_a_failure_is_not_tried_again_until_settings_or_input_change(installation, note_records):
@@ -126,7 +126,7 @@ def test_what_raised_is_tried_again(installation, note_records, monkeypatch):
     assert "1 were altered" in installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
 
     assert tried(installation, batch)[0] == "raw_notes"
-    stop = find_stop(installation.corpus().files, "raw_notes", batch)
+    stop = find_stop(installation.opened().files, "raw_notes", batch)
     assert stop.is_error
 
 
@@ -135,12 +135,12 @@ def test_a_retry_with_options_reads_the_batch(installation):
 
     batch = receive(installation, "notes.csv", b"nr;body\n7;Seen in the ward\n8;Seen at home today\n")
     installation.run(batch, "raw_notes")
-    corpus = installation.corpus()
+    opened = installation.opened()
     told = {"read": {"column.id": "nr", "column.text": "body", "delimiter": ";"}, "lang": "de", "sender": "ward-3"}
-    try_again(corpus.files, batch, told, landing=landing_folder(corpus.settings, batch))
+    try_again(opened.files, batch, told, landing=landing_folder(opened.settings, batch))
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
-    counts = installation.corpus().files.receipt("raw_notes", batch).counts
+    counts = installation.opened().files.receipt("raw_notes", batch).counts
     assert (counts["notes"], counts["languages"], counts["sender"]) == (2, "de:2", "ward-3")
 
 
@@ -153,7 +153,7 @@ def test_a_folder_says_in_batch_toml_how_it_is_read(installation):
     batch = receive(installation, "monday/a.txt", "Hyvä".encode("latin-1"))
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
-    files = installation.corpus().files
+    files = installation.opened().files
     assert files.receipt("raw_notes", batch).counts["sender"] == "ward-3"
     (note,) = files.read("raw_notes", batch, "notes").to_pylist()
     assert (note["text"], note["lang"]) == ("Hyvä", "fi")
@@ -173,7 +173,7 @@ def test_the_settings_say_it_for_all(installation):
     installation.configure(installation.default_settings + '[intake]\nlang = "sv"\n')
     batch = receive(installation, "notes.jsonl", jsonl({"id": "a", "text": "ok"}))
     installation.run(batch, "raw_notes")
-    assert installation.corpus().files.receipt("raw_notes", batch).counts["languages"] == "sv:1"
+    assert installation.opened().files.receipt("raw_notes", batch).counts["languages"] == "sv:1"
 
 
 def test_two_files_with_a_fault_in_the_same_line_count_as_two(installation):
@@ -182,7 +182,7 @@ def test_two_files_with_a_fault_in_the_same_line_count_as_two(installation):
     installation.configure(installation.default_settings.replace("[gates]", "[gates]\nquarantined = 1"))
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
-    files = installation.corpus().files
+    files = installation.opened().files
     assert files.receipt("raw_notes", batch).counts["withheld"] == 2
     assert [row["place"] for row in files.read("raw_notes", batch, "reasons").to_pylist()] == [
         "file-1-line-2",
@@ -205,31 +205,31 @@ TAMPER = {
 def test_landing_files_that_are_not_those_that_arrived_are_refused(how, installation):
     drop(installation, "monday/b.txt", b"The second note.")
     batch = receive(installation, "monday/a.txt", b"The first note.")
-    corpus = installation.corpus()
-    assert len(check_arrival(corpus.files, batch, landing=landing_folder(corpus.settings, batch)).files) == 2
+    opened = installation.opened()
+    assert len(check_arrival(opened.files, batch, landing=landing_folder(opened.settings, batch)).files) == 2
 
-    TAMPER[how](landing_folder(corpus.settings, batch))
+    TAMPER[how](landing_folder(opened.settings, batch))
 
     said = installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
     assert "of 2 files that arrived" in said
     assert "deid batches withdraw" in said
-    assert corpus.files.find("raw_notes", batch) is None
+    assert opened.files.find("raw_notes", batch) is None
 
 
 def test_a_batch_without_its_receipt_and_one_with_another_batchs_are_refused(installation):
     first = receive(installation, "a.txt", b"The first note.")
     other = receive(installation, "b.txt", b"The second note.")
-    corpus = installation.corpus()
-    stored = corpus.settings.store / "restricted" / ARRIVAL
+    opened = installation.opened()
+    stored = opened.settings.store / "restricted" / ARRIVAL
     for path in (stored / first).iterdir():
         path.unlink()
-    assert find_arrival(corpus.files, first) is None
+    assert find_arrival(opened.files, first) is None
     assert "no receipt of what arrived" in installation.failures(installation.run(first, "raw_notes"))["raw_notes"]
 
     for path in (stored / other).iterdir():
         (stored / first / path.name).write_bytes(path.read_bytes())
     with pytest.raises(ProvenanceError, match="belongs to"):
-        find_arrival(corpus.files, first)
+        find_arrival(opened.files, first)
 
 
 def test_arrival_time_and_size_are_shown_with_the_partition(installation):

@@ -13,7 +13,7 @@ corpora = ["gold"]
 grouping = 1000
 dev_share = 0.3
 [settings]
-opinion = ""
+predictions_of = ""
 max_iterations = 40
 min_patients = 1
 """

@@ -15,7 +15,7 @@ from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_s
 from deid_assets.defs.training import judged_on
 from deid_assets.store.files import ALL
 from deid_assets.training import CARD
-from deid_resources.corpus import corpus_resource
+from deid_resources.installation import installation_resource
 from deid_resources.snapshot import Snapshot
 
 CRF = """\
@@ -25,7 +25,7 @@ corpora = ["synthetic:en:40"]
 scheme = "bio"
 grouping = 1000
 [settings]
-opinion = ""
+predictions_of = ""
 max_iterations = 40
 min_patients = 1
 """
@@ -49,7 +49,7 @@ vocabulary = 400
 """
 
 
-def with_recipe(installation, recipe, *, line_up, gates=""):
+def with_recipe(installation, recipe, *, ensemble, gates=""):
     name = recipe.split('"')[1]
     taggers = {"crf", "transformers", "onnx"} & plugins.available().keys()
     installation.detectors = ("stencil", "shade", *sorted(taggers))
@@ -57,7 +57,7 @@ def with_recipe(installation, recipe, *, line_up, gates=""):
     path.write_text(recipe)
     settings = installation.default_settings.replace("recipes = []", f'recipes = ["{path}"]')
     installation.configure(
-        settings.replace('["stencil"]', json.dumps(line_up)).replace(
+        settings.replace('["stencil"]', json.dumps(ensemble)).replace(
             "[gates]", f"[gates]\nnear_duplicates = 1.0\n{gates}"
         )
     )
@@ -79,22 +79,22 @@ def needs():
 
 def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
     batch = installation.receive(many(note_records, 16))
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
     done = installation.run(batch)
     assert done.success, installation.failures(done)
 
-    corpus = installation.corpus()
-    receipt = corpus.files.receipt("tagger/mine", ALL)
+    opened = installation.opened()
+    receipt = opened.files.receipt("tagger/mine", ALL)
     assert receipt.verdicts["learnt"]["passed"]
     assert receipt.verdicts["learnt"]["counts"]["patients"] <= receipt.verdicts["learnt"]["counts"]["notes"]
-    assert corpus.files.receipt("spans/mine", batch).inputs["tagger/mine@all"] == receipt.digest
-    assert set(corpus.files.read("spans/mine", batch, "spans").column("source").to_pylist()) == {"mine"}
-    corpus.files.verify_chain("released_corpus", batch)
-    manifest = json.loads((corpus.settings.released / batch / "manifest.json").read_text())
-    assert set(manifest["line_up"]) == {"stencil", "mine"}
+    assert opened.files.receipt("spans/mine", batch).inputs["tagger/mine@all"] == receipt.digest
+    assert set(opened.files.read("spans/mine", batch, "spans").column("source").to_pylist()) == {"mine"}
+    opened.files.verify_chain("released_corpus", batch)
+    manifest = json.loads((opened.settings.released / batch / "manifest.json").read_text())
+    assert set(manifest["ensemble"]) == {"stencil", "mine"}
 
 
 def blinded(folder):
@@ -112,17 +112,17 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
     needs("crf")
     from safetensors.numpy import load_file
 
-    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="tagger_f1 = 0.4")
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="tagger_f1 = 0.4")
     assert installation.run(None, job="train_taggers").success
-    first = installation.corpus().files.receipt("tagger/mine", ALL)
+    first = installation.opened().files.receipt("tagger/mine", ALL)
     blinded(installation.home / "training" / "mine")
     (installation.store / "restricted" / "tagger" / "mine" / ALL / "receipt.json").unlink()
     assert installation.run(None, job="train_taggers").success
-    corpus = installation.corpus()
-    again = corpus.files.receipt("tagger/mine", ALL)
+    opened = installation.opened()
+    again = opened.files.receipt("tagger/mine", ALL)
 
     assert again.counts["dev_f1"] == first.counts["dev_f1"] > 0.4
-    model = corpus.taggers.unpacked("tagger/mine")
+    model = opened.taggers.unpacked("tagger/mine")
     assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
     folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
     assert {path.stat().st_mode & 0o077 for path in folders} == {0}
@@ -139,24 +139,24 @@ def test_a_score_on_few_patients_says_how_little_it_rests_on():
 
 def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil", "mine"])
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"])
     batch = installation.receive(note_records(4))
     done = installation.run(batch)
     assert "tagger/mine: never trained; run the job train_taggers" in installation.failures(done)["spans__mine"]
-    assert installation.corpus().files.find("released_corpus", batch) is None
-    assert installation.corpus().taggers.untrained() == ["tagger/mine"]
+    assert installation.opened().files.find("released_corpus", batch) is None
+    assert installation.opened().taggers.untrained() == ["tagger/mine"]
 
 
 def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil"])
+    with_recipe(installation, CRF, ensemble=["stencil"])
     batch = installation.receive(note_records(4))
     key = hashlib.sha256(b"tagger/mine").hexdigest()[:12]
 
     def ticked():
         installed = {name: plugins.available()[name] for name in installation.detectors}
-        corpus = corpus_resource(Snapshot.take(installation.settings(), plugins=installed))
-        with dg.build_sensor_context(instance=installation.instance, resources={"corpus": corpus}) as context:
+        opened = installation_resource(Snapshot.take(installation.settings(), plugins=installed))
+        with dg.build_sensor_context(instance=installation.instance, resources={"installation": opened}) as context:
             return [(request.job_name, request.partition_key) for request in landing_sensor(context).run_requests]
 
     assert ticked() == [(TRAINING_JOB, None)]
@@ -170,38 +170,38 @@ def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installat
 
 def test_a_model_below_the_floor_is_not_stored(installation, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil"], gates="tagger_f1 = 1.0")
+    with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 1.0")
     done = installation.run(None, job="train_taggers")
     assert "not stored, because a check failed: learnt" in installation.failures(done)["tagger__mine"]
-    assert installation.corpus().files.find("tagger/mine", ALL) is None
+    assert installation.opened().files.find("tagger/mine", ALL) is None
 
 
 def test_an_altered_model_is_written_out_again_from_the_store(installation, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil"], gates="tagger_f1 = 0.4")
+    with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 0.4")
     assert installation.run(None, job="train_taggers").success
-    folder = installation.corpus().taggers.unpacked("tagger/mine")
+    folder = installation.opened().taggers.unpacked("tagger/mine")
     (folder / "tagger.json").write_text("{}")
-    again = installation.corpus().taggers.unpacked("tagger/mine")
+    again = installation.opened().taggers.unpacked("tagger/mine")
     assert json.loads((again / "tagger.json").read_text())["plugin"] == "crf"
 
     stored = next((installation.store / "restricted" / "tagger" / "mine" / ALL).glob("files-*.parquet"))
     stored.write_bytes(stored.read_bytes()[:-1] + b"x")
     (folder / "tagger.json").write_text("{}")
     with pytest.raises(ProvenanceError, match="altered"):
-        installation.corpus().taggers.unpacked("tagger/mine")
+        installation.opened().taggers.unpacked("tagger/mine")
 
 
 def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), line_up=["stencil"])
+    with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), ensemble=["stencil"])
     batch = installation.receive(many(note_records, 24))
     assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil").success
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
     assert installation.run(None, "scorecard/stencil", job="nightly_scorecards").success
 
-    files = installation.corpus().files
+    files = installation.opened().files
     learnt = files.receipt("training_corpus", ALL).counts["notes"]
     scored = files.receipt("scorecard/stencil", ALL).counts["annotated_notes"]
     assert 0 < learnt < 24
@@ -210,7 +210,7 @@ def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_reco
 
 def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, note_records, needs):
     needs("transformers", "onnx")
-    with_recipe(installation, ENCODER, line_up=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3")
+    with_recipe(installation, ENCODER, ensemble=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3")
     batch = installation.receive(many(note_records, 80))
     assert installation.run(batch, "raw_notes", "gold_annotations").success
     trained = installation.run(None, job="train_taggers")
@@ -218,7 +218,7 @@ def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, no
     done = installation.run(batch, "spans/small")
     assert done.success, installation.failures(done)
 
-    files = installation.corpus().files
+    files = installation.opened().files
     parity = files.receipt("onnx/small", ALL).verdicts["parity"]
     assert parity["counts"]["differing_spans"] == 0
     assert parity["counts"]["spans"] > 0
@@ -227,7 +227,7 @@ def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, no
 
 def test_a_tagger_takes_part_in_the_bake_off(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, line_up=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
     batch = installation.receive(many(note_records, 16))
     assert installation.run(None, job="train_taggers").success
     assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil", "spans/mine").success

@@ -7,7 +7,7 @@ import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.vault.keys import Keyring
-from deid_assets.vault.log import Asked
+from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Vault
 from deid_assets.vault.upkeep import reidentify, verify
 
@@ -38,13 +38,13 @@ def test_released_notes_can_be_given_back(vaulted, note_records):
 
     lines = (vaulted.home / "released" / batch / "notes.jsonl").read_text().splitlines()
     released = [Note(row["id"], row["text"]) for row in map(json.loads, lines)]
-    originals = reidentify(opened(vaulted), released, Asked("tester", "a test"))
+    originals = reidentify(opened(vaulted), released, AccessRequest("tester", "a test"))
 
     assert sorted((note.note_id, note.text) for note in originals) == sorted(
         (record["id"], record["text"]) for record in records
     )
     assert verify(opened(vaulted))["notes"] == len(records)
-    assert vaulted.corpus().files.receipt("redacted_notes/tag", batch).counts["sealed_edits"] == 16
+    assert vaulted.opened().files.receipt("redacted_notes/tag", batch).counts["sealed_edits"] == 16
 
 
 def test_without_its_key_nothing_is_stored(vaulted, note_records):
@@ -54,8 +54,8 @@ def test_without_its_key_nothing_is_stored(vaulted, note_records):
 
     assert step == "redacted_notes__tag"
     assert "there is no key for the vault; set DEID_VAULT_KEY" in message
-    assert vaulted.corpus().files.find("redacted_notes/tag", batch) is None
-    assert vaulted.corpus().files.find("redacted_notes/blackout", batch) is not None
+    assert vaulted.opened().files.find("redacted_notes/tag", batch) is None
+    assert vaulted.opened().files.find("redacted_notes/blackout", batch) is not None
 
 
 def test_a_note_without_patient_stops_the_batch_and_seals_nothing(vaulted, note_records):
@@ -64,7 +64,7 @@ def test_a_note_without_patient_stops_the_batch_and_seals_nothing(vaulted, note_
     ((_, message),) = vaulted.failures(vaulted.run(batch, *UP_TO_REDACTED)).items()
 
     assert "note 'note-0': no patient id" in message
-    assert vaulted.corpus().files.find("redacted_notes/tag", batch) is None
+    assert vaulted.opened().files.find("redacted_notes/tag", batch) is None
     assert verify(opened(vaulted))["notes"] == 0
 
 

@@ -27,7 +27,7 @@ IDENTIFIERS = (NAME, META, PATIENT, FILE, BROKEN)
 """What must not be in a release either; other words of a note may."""
 
 SETTINGS = """\
-line_up = ["leaky"]
+ensemble = ["leaky"]
 policies = ["tag", "surrogate"]
 release_policy = "surrogate"
 languages = ["en"]
@@ -168,7 +168,7 @@ def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_
 
     result, found = run_and_search(batch)
 
-    failed = nest.corpus().files.read("spans/leaky", batch, "failed").to_pydict()
+    failed = nest.opened().files.read("spans/leaky", batch, "failed").to_pydict()
     assert found == set()
     assert failed["note_id"] == [f"note-{n}" for n in range(8)]
     assert failed["error"] == [

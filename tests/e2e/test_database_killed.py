@@ -99,11 +99,11 @@ def test_what_is_said_of_a_killed_server_is_true_and_the_next_run_completes(
 
     if is_released:
         assert "released_corpus" not in failures  # what comes after it cannot be recorded
-        assert installation.corpus().releases.check(installation.batch)
+        assert installation.opened().releases.check(installation.batch)
     else:
         assert "the tables are stored and nothing was released" in failures["released_corpus"]
         assert released(installation) == {}
     server.start()
     assert installation.failures(installation.run(installation.batch, "released_corpus")) == {}
-    assert installation.corpus().releases.check(installation.batch)["counts"]["notes"] == len(note_records())
-    assert len(installation.corpus().releases.releases().entries) == 1
+    assert installation.opened().releases.check(installation.batch)["counts"]["notes"] == len(note_records())
+    assert len(installation.opened().releases.releases().entries) == 1

@@ -158,7 +158,7 @@ def install(plugin, target):
 
 @pytest.fixture
 def batches(installation, note_records):
-    """Three batches with raw notes, gold and the line-up's spans, in an instance on disk."""
+    """Three batches with raw notes, gold and the ensemble's spans, in an instance on disk."""
     installation.configure(installation.default_settings)
     with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
         installation.instance = instance
@@ -204,7 +204,7 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
 
         assert newest(installation.instance, ["spans/badge"])["spans/badge"].keys() == set(batches)
         assert newest(installation.instance, before) == before
-        assert installation.corpus().files.batches("spans/badge") == sorted(batches)
+        assert installation.opened().files.batches("spans/badge") == sorted(batches)
         forged_checks_release_nothing(server, installation, batches[0])
         changed_settings_wait_for_a_reload(server, installation, batches[0])
     finally:

@@ -78,8 +78,8 @@ def test_a_stopped_batch_is_said_with_its_reason_and_hinders_no_other(installati
 @pytest.mark.parametrize(
     ("settings", "arguments", "message"),
     [
-        ("line_upp = []", (), "line_upp"),
-        ('line_up = ["stencil"]', ("--notes", "absent.jsonl"), "absent.jsonl: no such file or folder"),
+        ("ensembel = []", (), "ensembel"),
+        ('ensemble = ["stencil"]', ("--notes", "absent.jsonl"), "absent.jsonl: no such file or folder"),
     ],
 )
 def test_wrong_settings_and_arguments_end_with_one_clear_line(installation, quickstart, settings, arguments, message):

@@ -39,14 +39,14 @@ def scored(corpus, *, backwards=False):
 def test_what_is_in_reach_is_a_part_of_the_gold_and_grows_with_what_is_declared(corpus, labels):
     annotated, result = scored(corpus)
     evaluation = result.evaluations["found"]
-    hidden = evaluation.micro(Scheme.HIDDEN)
+    covered = evaluation.micro(Scheme.COVERED)
 
     some = reach(evaluation, labels, profile=HARMONISED, occurring=annotated.occurring)
     every = reach(evaluation, frozenset(Phi), profile=HARMONISED, occurring=annotated.occurring)
 
-    assert 0 <= some.gold <= every.gold == hidden.gold
-    assert some.hidden.tp <= hidden.tp
-    assert some.share is None if not hidden.gold else 0 <= some.share <= 1 == every.share
+    assert 0 <= some.gold <= every.gold == covered.gold
+    assert some.covered.tp <= covered.tp
+    assert some.share is None if not covered.gold else 0 <= some.share <= 1 == every.share
     assert set(some.blind) >= set(every.blind) == set()
 
 
@@ -65,10 +65,10 @@ def test_the_order_of_notes_changes_nothing(corpus):
 def test_the_coverage_of_one_detector_is_its_score(corpus):
     _, result = scored(corpus)
     evaluation = result.evaluations["found"]
-    hidden = evaluation.micro(Scheme.HIDDEN)
+    covered = evaluation.micro(Scheme.COVERED)
 
     if result.coverage is None:
-        assert hidden == Counts(0, hidden.fp, 0)
+        assert covered == Counts(0, covered.fp, 0)
     else:
         alone = result.coverage.value(["found"])
         assert alone.char_recall == evaluation.characters.recall

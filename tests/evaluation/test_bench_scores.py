@@ -10,7 +10,7 @@ from deid_assets.evaluation.bench_scores import (
     Gold,
     blind_labels,
     by_note,
-    compare_opinions,
+    compare_predictions,
     missed_by_label,
     reach,
     score,
@@ -42,8 +42,8 @@ def gold_of(texts):
 def test_detectors_are_scored_on_the_same_notes():
     scored = score(gold_of(GOLD), {"names": read(NAMES), "rest": read(REST)}, profile=HARMONISED)
 
-    hidden = {name: found.micro(Scheme.HIDDEN) for name, found in scored.evaluations.items()}
-    assert hidden == {"names": Counts(2, 0, 3), "rest": Counts(3, 0, 2)}
+    covered = {name: found.micro(Scheme.COVERED) for name, found in scored.evaluations.items()}
+    assert covered == {"names": Counts(2, 0, 3), "rest": Counts(3, 0, 2)}
     assert scored.comparison.baseline == "names"
     assert scored.coverage.value(["names", "rest"]).recall == 1
 
@@ -53,7 +53,7 @@ def test_a_note_that_a_detector_failed_on_is_one_where_it_found_nothing():
 
     scored = score(gold_of(GOLD), {"names": answers}, profile=HARMONISED)
 
-    assert scored.evaluations["names"].micro(Scheme.HIDDEN) == Counts(1, 0, 4)
+    assert scored.evaluations["names"].micro(Scheme.COVERED) == Counts(1, 0, 4)
     assert scored.evaluations["names"].notes.notes == 2
 
 
@@ -77,7 +77,7 @@ def test_reach_leaves_out_what_a_detector_does_not_declare():
 
     assert found.blind == ("DATE", "EMAIL")
     assert (found.gold, found.share) == (2, 0.4)
-    assert found.hidden == Counts(2, 0, 0)
+    assert found.covered == Counts(2, 0, 0)
 
 
 def test_a_category_that_does_not_occur_makes_nothing_reachable():
@@ -108,7 +108,7 @@ def test_without_gold_detectors_are_compared_on_the_notes_that_all_answered():
     failing = {**read(REST), "n1": Failed("n1", "spans/rest", "LookupError")}
     outcomes = {"names": read(NAMES), "gold": read(GOLD), "rest": failing}
 
-    compared = compare_opinions(outcomes, profile=HARMONISED, lengths=gold_of(GOLD).lengths)
+    compared = compare_predictions(outcomes, profile=HARMONISED, lengths=gold_of(GOLD).lengths)
 
     assert compared.notes == 1
     assert compared.pairs["names", "gold"].ranges == Counts(tp=1, fp=2, fn=0)
@@ -117,7 +117,7 @@ def test_without_gold_detectors_are_compared_on_the_notes_that_all_answered():
 
 def test_one_detector_alone_cannot_be_compared():
     with pytest.raises(InputError, match="name at least two"):
-        compare_opinions({"names": read(NAMES)}, profile=HARMONISED, lengths={"n0": 9})
+        compare_predictions({"names": read(NAMES)}, profile=HARMONISED, lengths={"n0": 9})
 
 
 def test_what_all_missed_is_estimated_from_detectors_that_can_find_it():
@@ -126,7 +126,7 @@ def test_what_all_missed_is_estimated_from_detectors_that_can_find_it():
     first = [text.replace("<DATE>9 May</DATE>", "9 May") for text in texts]
     second = [text.replace("<DATE>1 May</DATE>", "1 May").replace("<NAME>Lee</NAME>", "Lee") for text in texts]
     outcomes = {"first": read(first), "second": read(second)}
-    compared = compare_opinions(outcomes, profile=HARMONISED, lengths=gold_of(texts).lengths)
+    compared = compare_predictions(outcomes, profile=HARMONISED, lengths=gold_of(texts).lengths)
 
     found = missed_by_label(
         compared.captures,

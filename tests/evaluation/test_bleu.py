@@ -47,7 +47,7 @@ def test_a_short_output_pays_for_its_brevity():
     assert corpus_bleu([(" ".join(reference.split()[:5]), reference)]) == pytest.approx(2.718281828 ** (1 - 10 / 5))
 
 
-def test_signs_are_words_of_their_own():
+def test_punctuation_marks_are_words_of_their_own():
     assert words("5,0 mg (oral).") == ["5", ",", "0", "mg", "(", "oral", ")", "."]
 
 

@@ -138,9 +138,9 @@ def test_clusters_part_spans_that_nothing_joins(ranges):
 @given(RANGES)
 def test_every_character_marked_is_in_one_identifier(ranges):
     note = Note("n", "x" * 60)
-    opinions = {
+    predictions = {
         name: SpanSet.of(note, [Span(start, end, Phi.NAME) for start, end, at, _ in ranges if at == place])
         for place, name in enumerate("abcd")
     }
 
-    assert captures(opinions, profile=HARMONISED).of().total() == len(clusters(set(ranges)))
+    assert captures(predictions, profile=HARMONISED).of().total() == len(clusters(set(ranges)))

@@ -120,7 +120,7 @@ def test_a_majority_settles_a_place_and_nothing_else_does(texts, gold, ties):
 def test_a_tie_names_what_each_annotator_marked():
     _, (tie,) = adjudicate({"ann": spans(GOLD), "ben": spans(CITY), "cem": spans(LONG)})
 
-    assert tie.opinions == {"ann": ((4, 7, "NAME"),), "ben": ((4, 7, "CITY"),), "cem": ((0, 7, "NAME"),)}
+    assert tie.annotations == {"ann": ((4, 7, "NAME"),), "ben": ((4, 7, "CITY"),), "cem": ((0, 7, "NAME"),)}
 
 
 def test_adjudication_needs_two_annotators_of_one_text():
@@ -142,7 +142,7 @@ def test_every_instance_of_a_rare_label_is_shown_with_what_was_made_of_it():
     pred = spans("<PHONE>555</PHONE>-1 555-2 <NAME>Lee</NAME>")
     found = instances(gold, pred, labels=frozenset({"PHONE"}), profile=HARMONISED)
 
-    assert [(one.place, one.predicted, one.is_hidden) for one in found] == [
+    assert [(one.place, one.predicted, one.is_covered) for one in found] == [
         ((0, 5, "PHONE"), ("PHONE",), False),
         ((6, 11, "PHONE"), (), False),
     ]

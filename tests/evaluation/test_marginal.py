@@ -105,7 +105,7 @@ def test_every_subset_scores_as_its_union_does(notes):
         whole = sum(evaluations[1:], evaluations[0])
         value = total.value(names)
         values.append(value)
-        assert value.recall == whole.micro(Scheme.HIDDEN).recall
+        assert value.recall == whole.micro(Scheme.COVERED).recall
         assert value.char_recall == whole.characters.recall
         assert value.precision == whole.characters.precision
     if any(value.precision is not None for value in values):
@@ -113,7 +113,7 @@ def test_every_subset_scores_as_its_union_does(notes):
 
 
 def test_the_best_subset_is_the_smallest_of_those_that_hide_as_much():
-    """One that marks more of an identifier, and hides no other, is not worth its time."""
+    """One that marks more of an identifier, and covers no other, is not worth its time."""
     found = covered(
         "<NAME>Ann</NAME> and <NAME>Lee Roy</NAME>",
         names="<NAME>Ann</NAME> and Lee Roy",

@@ -18,7 +18,7 @@ LABELS = (Phi.NAME, Phi.CITY, Phi.DATE, Phi.ID)
 
 
 def case(seed):
-    """A text of letters, digits, blanks and signs; gold; and predictions that are right, off, or made up."""
+    """A text of letters, digits, blanks and punctuation; gold; and predictions that are right, off, or made up."""
     draw = random.Random(seed)
     text = "".join(draw.choice("ab1 ,.-") for _ in range(60))
 

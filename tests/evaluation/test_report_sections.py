@@ -36,7 +36,7 @@ def test_a_system_that_finds_nothing_has_scores_and_no_ratio_of_nothing():
 
     assert (found["schemes"]["strict"]["precision"], found["schemes"]["strict"]["recall"]["value"]) == (None, 0)
     assert "left_out" in found["ranking"]
-    assert found["residual"] is None
+    assert found["expected_errors"] is None
     assert found["notes"]["covered"]["hits"] == 0
 
 
@@ -68,7 +68,7 @@ def test_a_category_that_the_profile_does_not_count_neither_overlaps_nor_hides()
     spans = {"n0": SpanSet.of(held.notes["n0"], [Span(0, 6, Phi.SEX)])}
 
     found = report(held, System("s", spans))["results"]["s"]
-    assert (found["hidden"]["hits"], found["notes"]["covered"]["hits"]) == (0, 0)
+    assert (found["covered"]["hits"], found["notes"]["covered"]["hits"]) == (0, 0)
 
 
 SITES = [{"site": name} for name in "AAB"]
@@ -107,8 +107,8 @@ def test_a_group_with_few_identifiers_is_not_named_the_worst(spans, named):
 def test_spans_in_notes_without_gold_are_told_from_a_thousand():
     held = corpus("<NAME>Lee</NAME> <NAME>Ho</NAME>")
     spans = {"n0": SpanSet.of(held.notes["n0"], [Span(0, 3, Phi.NAME), Span(4, 5, Phi.NAME)])}
-    elsewhere = report(held, System("s", spans, elsewhere=50))["results"]["s"]["residual"]
-    unknown = report(held, System("s", spans))["results"]["s"]["residual"]
+    elsewhere = report(held, System("s", spans, elsewhere=50))["results"]["s"]["expected_errors"]
+    unknown = report(held, System("s", spans))["results"]["s"]["expected_errors"]
 
     assert (elsewhere["predicted"], elsewhere["is_measured"], elsewhere["damaged"]) == (50, True, 25)
     assert (unknown["predicted"], unknown["is_measured"]) == (1_000, False)

@@ -11,7 +11,7 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.score import Counts, Evaluation, NoteCounts, Scheme, evaluate, evaluate_corpus, pair
 from deid_assets.testing import marked
 
-STRICT, RELAXED, HIDDEN, CHARACTERS, LABELLED = Scheme
+STRICT, RELAXED, COVERED, CHARACTERS, LABELLED = Scheme
 
 FINE = Profile("fine", {category: category.value for category in Phi if category is not Phi.SEX}, "tests")
 
@@ -53,7 +53,7 @@ def scored(gold, pred, *, profile=FINE, scope=None):
             "Seen by <NAME>Ann Lee</NAME> today",
             "Seen <NAME>by Ann Lee today</NAME>",
             [(0, 1, 1), (1, 0, 0), (1, 0, 0), (7, 9, 0), (7, 9, 0)],
-            id="too wide hides all",
+            id="too wide covers all",
         ),
         pytest.param(
             "<NAME>Ann Lee</NAME> came.",
@@ -71,7 +71,7 @@ def scored(gold, pred, *, profile=FINE, scope=None):
             "<NAME>Ann</NAME> came.",
             "<DATE>Ann</DATE> came.",
             [(0, 0, 1), (0, 0, 1), (1, 0, 0), (3, 0, 0), (0, 0, 3)],
-            id="another label hides but is not right",
+            id="another label covers but is not right",
         ),
         pytest.param(
             "<NAME>Ann</NAME> came.",
@@ -96,7 +96,7 @@ def test_counts_of_names(gold, pred, expected):
 def test_spurious_characters_count_for_the_predicted_label():
     evaluation = scored("<NAME>Ann</NAME> on Monday", "<DATE>Ann on</DATE> <DATE>Monday</DATE>")
 
-    assert evaluation.counts("DATE", HIDDEN) == Counts(0, 1, 0)
+    assert evaluation.counts("DATE", COVERED) == Counts(0, 1, 0)
     assert evaluation.counts("DATE", CHARACTERS) == Counts(0, 9, 0)
     assert evaluation.counts("DATE", LABELLED) == Counts(0, 12, 0)
     assert evaluation.characters == Counts(3, 9, 0)

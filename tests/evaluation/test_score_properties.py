@@ -89,8 +89,8 @@ def test_relaxed_finds_at_least_what_strict_finds(gold, pred):
 
     for label in evaluation.labels:
         assert evaluation.counts(label, Scheme.RELAXED).tp >= evaluation.counts(label, Scheme.STRICT).tp
-        hidden, labelled = Scheme.CHARACTERS, Scheme.LABELLED_CHARACTERS
-        assert evaluation.counts(label, hidden).tp >= evaluation.counts(label, labelled).tp
+        covered, labelled = Scheme.CHARACTERS, Scheme.LABELLED_CHARACTERS
+        assert evaluation.counts(label, covered).tp >= evaluation.counts(label, labelled).tp
 
 
 @given(span_lists(), span_lists(), SCOPES)
@@ -102,7 +102,7 @@ def test_counts_sum_to_the_input(gold, pred, scope):
         counts = evaluation.micro(scheme)
         assert counts.gold == len(distinct(gold))
         assert counts.tp + counts.fp + sum(evaluation.out_of_scope.values()) == len(distinct(pred))
-    assert evaluation.micro(Scheme.HIDDEN).gold == len(distinct(gold))
+    assert evaluation.micro(Scheme.COVERED).gold == len(distinct(gold))
 
 
 @given(span_lists(), span_lists())
@@ -126,9 +126,9 @@ def test_hidden_spans_are_those_without_a_point_left(gold, pred):
     covered = {point for span in pred for point in range(span.start, span.end)}
     marked = {point for span in gold for point in range(span.start, span.end)}
 
-    hidden = sum(set(range(start, end)) <= covered for start, end, _ in distinct(gold))
+    found = sum(set(range(start, end)) <= covered for start, end, _ in distinct(gold))
     spurious = sum(not set(range(start, end)) & marked for start, end, _ in distinct(pred))
-    assert evaluation.micro(Scheme.HIDDEN) == Counts(hidden, spurious, len(distinct(gold)) - hidden)
+    assert evaluation.micro(Scheme.COVERED) == Counts(found, spurious, len(distinct(gold)) - found)
 
 
 @given(span_lists(), span_lists(), span_lists(max_size=2))
@@ -136,7 +136,7 @@ def test_one_more_prediction_never_uncovers_a_character(gold, pred, more):
     before, after = scored(bound([(gold, pred)])), scored(bound([(gold, [*pred, *more])]))
 
     assert after.characters.tp >= before.characters.tp
-    assert after.micro(Scheme.HIDDEN).tp >= before.micro(Scheme.HIDDEN).tp
+    assert after.micro(Scheme.COVERED).tp >= before.micro(Scheme.COVERED).tp
 
 
 @given(PAIRS, SCOPES)

@@ -72,7 +72,7 @@ def micro(gold, pred, **options):
             "on <DATE>3/4/2021</DATE>",
             "on <DATE>3/4</DATE>/2021",
             [(0, 1, 1)] * 3 + [(2, 0, 1)] * 3,
-            id="tokens are cut at signs",
+            id="tokens are cut at punctuation",
         ),
         pytest.param(
             "by <NAME>Leeds</NAME>",
@@ -80,7 +80,9 @@ def micro(gold, pred, **options):
             [(0, 1, 1)] * 6,
             id="half a word is another token",
         ),
-        pytest.param("<NAME>***</NAME> came", "*** came", [(0, 0, 1)] * 6, id="signs alone are missed, not forgotten"),
+        pytest.param(
+            "<NAME>***</NAME> came", "*** came", [(0, 0, 1)] * 6, id="punctuation alone is missed, not forgotten"
+        ),
     ],
 )
 def test_six_scores_of_one_note(gold, pred, expected):

@@ -64,7 +64,7 @@ FILES = '''
 """Plain text with a patient in front."""
 
 from deid_assets.extending import InputError
-from deid_assets.extending.formats import Draft, Fault, atomic_folder, read_bytes, write_member
+from deid_assets.extending.formats import ParsedNote, Fault, atomic_folder, read_bytes, write_member
 
 
 def read(source, options):
@@ -75,7 +75,7 @@ def read(source, options):
     text = blob.decode(errors="replace")
     patient, bar, text = text.partition("|")
     if bar and "\\ufffd" not in text:
-        yield Draft(source.name, source.note_id, text, patient_id=patient)
+        yield ParsedNote(source.name, source.note_id, text, patient_id=patient)
     else:
         yield source.fault("malformed", "has no patient; add one")
 

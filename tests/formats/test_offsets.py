@@ -10,7 +10,7 @@ from deid_assets.core.label_maps import PHI
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
 from deid_assets.formats import Fault, ReadOptions, read_notes
-from deid_assets.formats.annotated import Annotation, Draft
+from deid_assets.formats.annotated import Annotation, ParsedNote
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.offsets import to_code_points
 
@@ -38,7 +38,7 @@ def test_a_span_means_the_same_in_every_unit(unit, text, place):
     end = place.draw(st.integers(start + 1, len(text)))
     width = WIDTHS[unit]
     foreign = Annotation(((width(text[:start]), width(text[:end])),), "NAME", text[start:end])
-    annotated = assemble(Draft("f", "n", text, (foreign,)), PHI, ReadOptions(offsets=unit))
+    annotated = assemble(ParsedNote("f", "n", text, (foreign,)), PHI, ReadOptions(offsets=unit))
     assert annotated.spans.spans == (Span(start, end, Phi.NAME),)
 
 

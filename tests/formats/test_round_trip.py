@@ -180,7 +180,7 @@ def test_brat_writes_native_labels_when_asked(tmp_path):
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @FAST
 @given(notes=corpora())
-def test_spans_files_keep_every_opinion_and_no_text(suffix, notes):
+def test_spans_files_keep_every_prediction_and_no_text(suffix, notes):
     span_sets = [annotated.spans for annotated in notes if annotated.spans is not None]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"s{suffix}")

@@ -13,7 +13,7 @@ from deid_assets.intake.arrivals import list_files, sign_arrival, try_again
 from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import State, look, look_at_all, notes_line, open_batches, total, withdraw
 from deid_assets.intake.stops import record_stop
-from deid_assets.store.files import CorpusFiles, ReceiptDraft, inputs_of
+from deid_assets.store.files import StoreFiles, UnsignedReceipt, inputs_of
 
 KEY = b"0123456789abcdef"
 OUTCOMES = ("new", "unreadable", "stopped", "made", "released", "released and stopped since", "withdrawn", "retried")
@@ -38,21 +38,21 @@ def make(home, files, number, drawn):
         return 0
     if outcome in ("unreadable", "retried"):
         failed = {"readable": {"passed": False, "blocking": True, "counts": {}}}
-        draft = ReceiptDraft("1", inputs_of([arrival]), failed, counts)
+        draft = UnsignedReceipt("1", inputs_of([arrival]), failed, counts)
         record_stop(files, "raw_notes", batch, ["why"], draft=draft, is_error=False)
         if outcome == "retried":
             try_again(files, batch, {}, landing=landing_folder(home, batch))
             return 0
         return notes + unreadable
-    raw = files.write("raw_notes", batch, {}, receipt=ReceiptDraft("1", inputs_of([arrival]), counts=counts))
+    raw = files.write("raw_notes", batch, {}, receipt=UnsignedReceipt("1", inputs_of([arrival]), counts=counts))
     if outcome.startswith("released"):
         held = min(held, notes)
         out = {"notes": notes - held, "quarantined": held + unreadable, "unreadable": unreadable}
         (home.released / batch).mkdir(parents=True)
         (home.released / batch / "manifest.json").touch()
-        files.write("released_corpus", batch, {}, receipt=ReceiptDraft("1", inputs_of([raw]), counts=out))
+        files.write("released_corpus", batch, {}, receipt=UnsignedReceipt("1", inputs_of([raw]), counts=out))
     if outcome in ("stopped", "released and stopped since"):
-        record_stop(files, "merged_spans", batch, ["why"], draft=ReceiptDraft("2", inputs_of([raw])), is_error=False)
+        record_stop(files, "merged_spans", batch, ["why"], draft=UnsignedReceipt("2", inputs_of([raw])), is_error=False)
     if outcome == "withdrawn":
         withdraw(files, look(home, files, batch))
     return notes + unreadable
@@ -63,7 +63,7 @@ def make(home, files, number, drawn):
 def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):
     with tempfile.TemporaryDirectory() as folder:
         home = Settings(home=Path(folder))
-        files = CorpusFiles(home.store, key=KEY)
+        files = StoreFiles(home.store, key=KEY)
         expected = sum(make(home, files, number, drawn) for number, drawn in enumerate(mix))
 
         found = look_at_all(home, files)
@@ -83,7 +83,7 @@ def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):
 
 def test_a_batch_with_an_altered_receipt_is_shown_as_stopped_and_hides_no_other(tmp_path):
     home = Settings(home=tmp_path)
-    files = CorpusFiles(home.store, key=KEY)
+    files = StoreFiles(home.store, key=KEY)
     for number in (1, 2):
         make(home, files, number, ("made", 3, 0, 0))
     receipt = home.store / "restricted" / "arrival" / "b-1" / "receipt.json"
@@ -96,9 +96,9 @@ def test_a_batch_with_an_altered_receipt_is_shown_as_stopped_and_hides_no_other(
 
 def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_retry(tmp_path):
     home = Settings(home=tmp_path)
-    files = CorpusFiles(home.store, key=KEY)
+    files = StoreFiles(home.store, key=KEY)
     make(home, files, 1, ("released", 5, 2, 1))
-    files.write("spans/rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=ReceiptDraft("1"))
+    files.write("spans/rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1"))
 
     withdraw(files, look(home, files, "b-1"))
 
@@ -118,18 +118,18 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
 )
 def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_path, asset):
     home = Settings(home=tmp_path)
-    files = CorpusFiles(home.store, key=KEY)
+    files = StoreFiles(home.store, key=KEY)
     make(home, files, 1, ("made", 3, 0, 0))
     raw = files.receipt("raw_notes", "b-1")
 
     for stopped, state in (("redacted_notes/tag", State.MADE), (asset, State.STOPPED)):
-        record_stop(files, stopped, "b-1", ["why"], draft=ReceiptDraft("1", inputs_of([raw])), is_error=False)
+        record_stop(files, stopped, "b-1", ["why"], draft=UnsignedReceipt("1", inputs_of([raw])), is_error=False)
         assert look(home, files, "b-1").state is state
 
 
 def test_a_batch_is_open_where_the_record_of_its_withdrawal_was_altered(tmp_path):
     home = Settings(home=tmp_path)
-    files = CorpusFiles(home.store, key=KEY)
+    files = StoreFiles(home.store, key=KEY)
     for number in (1, 2):
         make(home, files, number, ("withdrawn", 3, 0, 0))
     (receipt,) = home.store.rglob("withdrawn/b-1/receipt.json")

@@ -49,7 +49,7 @@ def through_graph(installation, notes, policies):
     names = json.dumps(policies)
     installation.detectors = ("rules",)
     installation.configure(
-        f'line_up = ["rules"]\nrecipes = []\npolicies = {names}\nrelease_policy = "{policies[0]}"\n'
+        f'ensemble = ["rules"]\nrecipes = []\npolicies = {names}\nrelease_policy = "{policies[0]}"\n'
         "[gates]\nquarantined = 1\n"
     )
     rows = [{"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes]
@@ -57,7 +57,7 @@ def through_graph(installation, notes, policies):
     assets = ["raw_notes", "gold_annotations", "spans/rules", "merged_spans"]
     ran = installation.run(batch, *assets, *(f"redacted_notes/{policy}" for policy in policies))
     assert installation.failures(ran) == {}
-    files = installation.corpus().files
+    files = installation.opened().files
     found = {}
     for policy in policies:
         table = files.read(f"redacted_notes/{policy}", batch, "notes")

@@ -6,22 +6,22 @@ from deid_assets import DisjointSpans, Failed, Note, Phi, Span
 from deid_assets.core.errors import DetectorError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, redact
-from deid_assets.core.resolve import LineUp
+from deid_assets.core.resolve import Ensemble
 from deid_assets.pipeline.redacting import redact_all
 from deid_assets.pipeline.resolving import by_note, resolve_all
-from deid_assets.pipeline.searching import residual
+from deid_assets.pipeline.searching import residual_hits
 from deid_assets.testing import marked
 
 KEY = Key(b"0123456789abcdef")
-LINE_UP = LineUp(("a", "b"))
+ENSEMBLE = Ensemble(("a", "b"))
 TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
 
 
 def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
-    opinions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans/b", "TimeoutError")}}
+    predictions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans/b", "TimeoutError")}}
 
-    assert resolve_all([note], opinions, resolve_by="union", line_up=LINE_UP) == [
+    assert resolve_all([note], predictions, resolve_by="union", ensemble=ENSEMBLE) == [
         Failed("marked", "spans/b", "TimeoutError")
     ]
 
@@ -29,7 +29,7 @@ def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
 def test_a_note_that_one_detector_never_saw_is_withheld():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
 
-    assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", line_up=LINE_UP) == [
+    assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", ensemble=ENSEMBLE) == [
         Failed("marked", "spans/b", "Missing")
     ]
 
@@ -38,7 +38,7 @@ def test_spans_of_an_older_text_withhold_the_note():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
     newer = Note(note.note_id, note.text + " ")
 
-    (failed,) = resolve_all([newer], {"a": {"marked": spans}}, resolve_by="union", line_up=LineUp(("a",)))
+    (failed,) = resolve_all([newer], {"a": {"marked": spans}}, resolve_by="union", ensemble=Ensemble(("a",)))
 
     assert failed == Failed("marked", "merged_spans", "DigestError")
 
@@ -58,7 +58,7 @@ def test_a_replacer_that_raises_withholds_its_note_only():
     notes, spans = zip(*(marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")), strict=True)
     disjoint = {
         s.note_id: s
-        for s in resolve_all(notes, {"gold": by_note(spans)}, resolve_by="union", line_up=LineUp(("gold",)))
+        for s in resolve_all(notes, {"gold": by_note(spans)}, resolve_by="union", ensemble=Ensemble(("gold",)))
     }
     done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes/p")
 
@@ -89,4 +89,4 @@ def test_of_a_hit_on_redacted_text_the_part_in_kept_text_is_left_in_its_offsets(
     redacted = redact(note, DisjointSpans.of(note, spans), Policy("p", lambda *_: replacement), key=KEY)
     hits = [Span(*match.span(), Phi.ID) for match in re.finditer(r"[\d:]+", redacted.text)]
 
-    assert [note.text[span.start : span.end] for span in residual(hits, redacted.edits)] == left
+    assert [note.text[span.start : span.end] for span in residual_hits(hits, redacted.edits)] == left

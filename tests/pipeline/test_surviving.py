@@ -39,8 +39,8 @@ def audit(text: str, *, missed: Sequence[str] = (), patient_id: str | None = Non
     """An audit in which every marked span was redacted but those that read as in ``missed``."""
     note, gold = marked(text, note_id=note_id)
     note = Note(note_id, note.text, patient_id)
-    hidden = [span for span in gold if note.text[span.start : span.end] not in missed]
-    return Audit(note, gold, replaced(note, hidden).edits)
+    covered = [span for span in gold if note.text[span.start : span.end] not in missed]
+    return Audit(note, gold, replaced(note, covered).edits)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_a_category_without_a_generator_is_tagged(label):
         (Phi.MRN, "unknown"),
         (Phi.PHONE, "-"),
         (Phi.NAME, "?"),
-        # A word beside the number, or spelling it, and signs that are no letters would stay.
+        # A word beside the number, or spelling it, and characters that are no letters would stay.
         (Phi.PHONE, "617-253-0143 (Mary)"),
         (Phi.PHONE, "1-800-FLOWERS"),
         (Phi.NAME, "\u0930\u093e\u092e"),

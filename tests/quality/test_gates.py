@@ -11,7 +11,7 @@ STATES = {True: State.PASSED, False: State.FAILED, None: State.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize(
-    ("hidden", "floor", "min_gold", "passed"),
+    ("covered", "floor", "min_gold", "passed"),
     [
         (Counts(tp=1000), 0.99, 100, True),
         # All of twenty found: the lower bound is 0.839.
@@ -23,8 +23,8 @@ STATES = {True: State.PASSED, False: State.FAILED, None: State.NOT_APPLICABLE}
         (Counts(), 0.99, 1, None),
     ],
 )
-def test_recall_is_gated_by_the_lower_end_of_its_interval(hidden, floor, min_gold, passed):
-    assert recall_lower_bound({"ALL": hidden}, {"ALL": floor}, min_gold=min_gold).state is STATES[passed]
+def test_recall_is_gated_by_the_lower_end_of_its_interval(covered, floor, min_gold, passed):
+    assert recall_lower_bound({"ALL": covered}, {"ALL": floor}, min_gold=min_gold).state is STATES[passed]
 
 
 def test_one_label_below_its_floor_stops_a_batch_and_is_named():

@@ -1,4 +1,4 @@
-"""The search for survivors on annotated corpora: quiet where all PHI is hidden, loud where one name is not."""
+"""The search for survivors on annotated corpora: quiet where all PHI is covered, loud where one name is not."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.marginal import Coverage
 from deid_assets.evaluation.numbers import estimate
 from deid_assets.reports.bench import bench_html
-from deid_assets.reports.bench_tables import best_line_up, marginal_table, rate, side_by_side, table_md
+from deid_assets.reports.bench_tables import best_subset_text, marginal_table, rate, side_by_side, table_md
 
 SPENT = Expense(notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20)
 
@@ -50,7 +50,7 @@ def test_one_table_holds_scores_costs_and_limits(found):
 def test_without_gold_there_are_no_score_columns():
     headings, rows = side_by_side(Bakeoff(HARMONISED, [Entry("rules", expense=SPENT)], notes=5))
 
-    assert "Hidden [95 %]" not in headings
+    assert "Covered [95 %]" not in headings
     assert len(rows[0]) == len(headings)
 
 
@@ -61,7 +61,7 @@ def test_the_marginal_table_says_what_is_gained_lost_and_spent(found):
         ["rules", "+0.400", "+0.400", "+0.048", "1.000", "4.0"],
         ["crf", "+0.000", "+0.600", "-0.063", "0.600", "4.0"],
     ]
-    assert best_line_up(found.coverage).startswith("Best subset: rules, which hides 1.000")
+    assert best_subset_text(found.coverage).startswith("Best subset: rules, which covers 1.000")
 
 
 def test_one_detector_alone_adds_nothing_to_others(found):
@@ -70,7 +70,7 @@ def test_one_detector_alone_adds_nothing_to_others(found):
     )
 
     assert marginal_table(alone)[1] == []
-    assert best_line_up(alone.coverage) == ""
+    assert best_subset_text(alone.coverage) == ""
 
 
 @pytest.mark.parametrize(("per_s", "text"), [(1_234.5, "1,234"), (99.94, "99.9"), (0.04, "0.0")])

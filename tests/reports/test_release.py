@@ -102,15 +102,15 @@ def test_every_category_has_its_action_and_its_spans_by_detector(release, page_o
     ]
 
 
-def test_line_up_and_chain_show_full_digests(release, page_of):
+def test_ensemble_and_chain_show_full_digests(release, page_of):
     page = page_of(release_html(release))
 
-    assert page.table("Spans of the line-up")[0] == ["rules", "0.4.1", "line-up", "a" * 64]
+    assert page.table("Spans of the ensemble")[0] == ["rules", "0.4.1", "ensemble", "a" * 64]
     assert page.table("Receipts from")[0] == ["raw_notesb-2026-11-20.03", "2026-11-05T22:00:10Z", "0.1.0", "b" * 64]
 
 
 def test_a_release_without_a_chain_says_so(passing, page_of):
-    page = page_of(release_html(ReleaseSummary(**{**passing, "chain": (), "line_up": ()})))
+    page = page_of(release_html(ReleaseSummary(**{**passing, "chain": (), "ensemble": ()})))
 
     assert "this page cannot show how the release was made" in page.text
 
@@ -121,7 +121,7 @@ def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
     assert page.strong[0] == "Not measured"
     assert page.text.index("There is no gold for this batch.") < page.text.index("Notes to release")
     assert "There is no gold for this batch, so recall was not measured." in page.text
-    assert page.tiles["Identifiers the line-up found"] == ["n/a", "no gold for this batch"]
+    assert page.tiles["Identifiers the ensemble found"] == ["n/a", "no gold for this batch"]
 
 
 def test_gold_without_a_span_does_not_read_as_a_score(passing, page_of):
@@ -135,10 +135,10 @@ def test_scores_come_with_their_interval(passing, weak, page_of):
     page = page_of(release_html(ReleaseSummary(**passing, evaluation=weak, gold="10 notes, annotated twice")))
 
     assert "Gold: 10 notes, annotated twice." in page.text
-    # 10 of 30 spans hidden: Wilson's limits are 0.192 and 0.512.
-    assert page.tiles["Identifiers the line-up found"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
+    # 10 of 30 spans covered: Wilson's limits are 0.192 and 0.512.
+    assert page.tiles["Identifiers the ensemble found"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
     # Per note of 22 characters, 3 are predicted outside gold.
-    assert page.tiles["Characters hidden needlessly"] == ["30", "1,363.6 per 10,000 characters"]
+    assert page.tiles["Characters covered needlessly"] == ["30", "1,363.6 per 10,000 characters"]
     assert page.tiles["Strict F1"] == ["0.000", "precision 0.000 recall 0.000"]
     assert page.table("Merged spans by label") == [
         ["DATE", "10", "0.000 [0.000, 0.278]", "", *["0.000"] * 3, *["1.000"] * 3, "0.800"],
@@ -177,7 +177,7 @@ def test_every_word_given_is_escaped(passing, weak, probe, page_of):
             "redacted": {probe: 1},
             "found": {probe: {probe: 1}},
             "quarantined": (Quarantined(probe, probe, 6),),
-            "line_up": (Component(probe, probe, probe, probe),),
+            "ensemble": (Component(probe, probe, probe, probe),),
             "chain": (Link(probe, probe, probe, probe, probe),),
             "evaluation": replace(weak, profile=probe, out_of_scope={probe: 2}),
             "gold": probe,

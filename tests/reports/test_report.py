@@ -31,7 +31,7 @@ def html(report):
 def test_figures_are_those_worked_out_by_hand(report):
     first, second = report["results"]["first"], report["results"]["second"]
 
-    assert (first["hidden"]["hits"], first["hidden"]["trials"]) == (4, 5)
+    assert (first["covered"]["hits"], first["covered"]["trials"]) == (4, 5)
     assert (first["notes"]["covered"]["hits"], first["notes"]["covered"]["trials"]) == (1, 2)
     assert (second["notes"]["names_only"]["hits"], second["notes"]["names_only"]["trials"]) == (1, 2)
     assert {kind: cell["errors"] for kind, cell in first["errors"]["kinds"].items()} == {

@@ -7,7 +7,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_resources.detectors import CHUNK_CHARS, DetectorPool
 from deid_resources.processes import WorkerDied, end_workers
-from deid_resources.progress import heard_by
+from deid_resources.progress import progress_callback
 
 STAGE = "spans/stencil"
 ENDING = """
@@ -117,7 +117,7 @@ def test_progress_is_told_after_each_part_of_a_batch(open_pool):
     heard = []
     notes = [Note(str(n), "x " * (CHUNK_CHARS // 2)) for n in range(3)]
 
-    with heard_by(lambda *progress: heard.append(progress)):
+    with progress_callback(lambda *progress: heard.append(progress)):
         open_pool().detect("stencil", notes, stage=STAGE)
 
     assert heard == [(STAGE, 1, 3), (STAGE, 2, 3), (STAGE, 3, 3)]

@@ -31,7 +31,7 @@ mutation ($params: ExecutionParams!) {
 }
 """
 NO_GATES = """\
-line_up = ["stencil"]
+ensemble = ["stencil"]
 recipes = []
 policies = ["keep_nothing", "tag"]
 release_policy = "tag"
@@ -60,7 +60,7 @@ def attack(installation):
 
 def configurations(attack):
     """Every way to hand the attack to a run."""
-    for resource in ("corpus", "vault", "io_manager"):
+    for resource in ("installation", "vault", "io_manager"):
         for name, value in attack.items():
             yield {"resources": {resource: {"config": {name: value}}}}
         yield {"resources": {resource: {"config": {"config_file": {"env": "DEID_CONFIG"}}}}}

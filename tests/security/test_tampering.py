@@ -76,12 +76,12 @@ def _same_table(store: Path, name: Path) -> Iterator[Path]:
 def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaign(history, campaign):
     installation, before, other = history
     batch, policy = installation.batch, load_policy("tag")
-    corpus = installation.corpus()
-    chain = release_chain(corpus.files.receipt("released_corpus", batch), corpus)
+    opened = installation.opened()
+    chain = release_chain(opened.files.receipt("released_corpus", batch), opened)
     versions = {link.asset: link.code_version for link in chain}
 
     def released():
-        draft = make_released_corpus(batch, installation.corpus(), policy=policy, code_versions=versions)
+        draft = make_released_corpus(batch, installation.opened(), policy=policy, code_versions=versions)
         return draft.tables["notes"].to_pylist()
 
     expected = released()

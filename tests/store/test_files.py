@@ -18,30 +18,30 @@ import pytest
 
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.core.note import Note
-from deid_assets.store.files import ALL, CorpusFiles, Receipt, ReceiptDraft, Zone, inputs_of, zone_of
+from deid_assets.store.files import ALL, Receipt, StoreFiles, UnsignedReceipt, Zone, inputs_of, zone_of
 from deid_assets.store.frames import notes_from_table, notes_to_table
 
 KEY = b"a test key that is not a secret"
-DRAFT = ReceiptDraft("1")
+DRAFT = UnsignedReceipt("1")
 OK = {"in_bounds": {"passed": True, "blocking": True, "counts": {"bad": 0}}}
 BAD = {"in_bounds": {"passed": False, "blocking": True, "counts": {"bad": 3}}}
 SHADOW = {"duplicates": {"passed": False, "blocking": False, "counts": {"share": 0.5}}}
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> CorpusFiles:
-    return CorpusFiles(tmp_path / "store", key=KEY)
+def files(tmp_path: Path) -> StoreFiles:
+    return StoreFiles(tmp_path / "store", key=KEY)
 
 
 def rows(*values: int) -> pa.Table:
     return pa.table({"start": values})
 
 
-def folder(files: CorpusFiles, asset: str, batch: str) -> Path:
+def folder(files: StoreFiles, asset: str, batch: str) -> Path:
     return files.root / zone_of(asset) / asset / batch
 
 
-def test_what_is_written_is_read_back(files: CorpusFiles) -> None:
+def test_what_is_written_is_read_back(files: StoreFiles) -> None:
     notes = [Note("a", "Jane Lee", meta={"ward": "3"}), Note("b", "")]
 
     receipt = files.write("raw_notes", "b-1", {"notes": notes_to_table(notes)}, receipt=DRAFT)
@@ -51,14 +51,14 @@ def test_what_is_written_is_read_back(files: CorpusFiles) -> None:
     assert files.receipt("raw_notes", "b-1") == receipt == files.find("raw_notes", "b-1")
 
 
-def test_a_partition_never_written_is_none_to_find_and_an_error_to_receipt(files: CorpusFiles) -> None:
+def test_a_partition_never_written_is_none_to_find_and_an_error_to_receipt(files: StoreFiles) -> None:
     assert files.find("raw_notes", "b-1") is None
     assert files.batches("raw_notes") == []
     with pytest.raises(ProvenanceError, match="raw_notes, batch b-1: never written; materialize raw_notes"):
         files.receipt("raw_notes", "b-1")
 
 
-def test_batches_are_sorted_and_not_mixed_with_longer_paths(files: CorpusFiles) -> None:
+def test_batches_are_sorted_and_not_mixed_with_longer_paths(files: StoreFiles) -> None:
     for asset, batch in [("spans", "z"), ("spans", "b"), ("spans/rules", "c"), ("spans/rules", ALL)]:
         files.write(asset, batch, {"spans": rows(1)}, receipt=DRAFT)
 
@@ -66,7 +66,7 @@ def test_batches_are_sorted_and_not_mixed_with_longer_paths(files: CorpusFiles) 
     assert files.batches("spans/rules") == ["all", "c"]
 
 
-def test_a_rewrite_replaces_and_leaves_no_old_file(files: CorpusFiles) -> None:
+def test_a_rewrite_replaces_and_leaves_no_old_file(files: StoreFiles) -> None:
     first = files.write("spans/rules", "b-1", {"spans": rows(1), "notes": rows(0)}, receipt=DRAFT)
     second = files.write("spans/rules", "b-1", {"spans": rows(2)}, receipt=DRAFT)
 
@@ -75,7 +75,7 @@ def test_a_rewrite_replaces_and_leaves_no_old_file(files: CorpusFiles) -> None:
     assert len(list(folder(files, "spans/rules", "b-1").iterdir())) == 2
 
 
-def test_the_same_work_has_the_same_digest(files: CorpusFiles) -> None:
+def test_the_same_work_has_the_same_digest(files: StoreFiles) -> None:
     first = files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
     second = files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
 
@@ -99,14 +99,14 @@ def test_the_first_segment_decides_the_zone(asset: str, zone: Zone) -> None:
 
 
 @pytest.mark.parametrize("column", ["text", "value", "meta", "patient_id"])
-def test_the_internal_zone_refuses_text(files: CorpusFiles, column: str) -> None:
+def test_the_internal_zone_refuses_text(files: StoreFiles, column: str) -> None:
     with pytest.raises(InputError, match="internal zone"):
         files.write("spans/rules", "b-1", {"spans": pa.table({column: ["Canary"]})}, receipt=DRAFT)
     assert files.find("spans/rules", "b-1") is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
-def test_restricted_files_are_for_their_owner_alone(files: CorpusFiles) -> None:
+def test_restricted_files_are_for_their_owner_alone(files: StoreFiles) -> None:
     files.write("redacted_notes/tag", "b-1", {"notes": rows(1)}, receipt=DRAFT)
     restricted = files.root / "restricted"
 
@@ -118,35 +118,35 @@ def test_restricted_files_are_for_their_owner_alone(files: CorpusFiles) -> None:
 
 
 @pytest.mark.parametrize("batch", ["", "..", "Müller", "B-1", "a/b", "a b", "-a", "a" * 65, "a\n"])
-def test_batch_ids_outside_the_grammar_are_refused(files: CorpusFiles, batch: str) -> None:
+def test_batch_ids_outside_the_grammar_are_refused(files: StoreFiles, batch: str) -> None:
     with pytest.raises(InputError, match="batch id"):
         files.write("spans/rules", batch, {"spans": rows(1)}, receipt=DRAFT)
 
 
 @pytest.mark.parametrize("asset", ["", "/", "../raw", "spans/", "spans//x", "Spans", "a/b/c/d/e"])
-def test_asset_paths_outside_the_grammar_are_refused(files: CorpusFiles, asset: str) -> None:
+def test_asset_paths_outside_the_grammar_are_refused(files: StoreFiles, asset: str) -> None:
     with pytest.raises(InputError, match="asset path"):
         files.write(asset, "b-1", {"spans": rows(1)}, receipt=DRAFT)
 
 
-def test_table_names_outside_the_grammar_are_refused(files: CorpusFiles) -> None:
+def test_table_names_outside_the_grammar_are_refused(files: StoreFiles) -> None:
     with pytest.raises(InputError, match="table name"):
         files.write("spans/rules", "b-1", {"../x": rows(1)}, receipt=DRAFT)
 
 
 def test_a_short_key_is_refused() -> None:
     with pytest.raises(ConfigError, match="3 bytes"):
-        CorpusFiles(Path("unused"), key=b"abc")
+        StoreFiles(Path("unused"), key=b"abc")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, [1], "two words", "Jane\nLee", "x" * 101])
-def test_counts_hold_numbers_and_words_only(files: CorpusFiles, value: object) -> None:
+def test_counts_hold_numbers_and_words_only(files: StoreFiles, value: object) -> None:
     with pytest.raises(InputError, match="count 'found'"):
-        files.write("spans/rules", "b-1", {}, receipt=ReceiptDraft("1", counts={"found": value}))
+        files.write("spans/rules", "b-1", {}, receipt=UnsignedReceipt("1", counts={"found": value}))
 
 
-def test_numpy_counts_become_plain_numbers(files: CorpusFiles) -> None:
-    draft = ReceiptDraft("1", counts={"n": np.int64(3), "share": np.float32(0.5), "policy": "tag"})
+def test_numpy_counts_become_plain_numbers(files: StoreFiles) -> None:
+    draft = UnsignedReceipt("1", counts={"n": np.int64(3), "share": np.float32(0.5), "policy": "tag"})
 
     files.write("spans/rules", "b-1", {}, receipt=draft)
 
@@ -176,7 +176,7 @@ def unsign(place: Path) -> None:
 
 
 def resign_with_another_key(place: Path) -> None:
-    other = CorpusFiles(place.parents[3] / "other", key=b"another key of some length")
+    other = StoreFiles(place.parents[3] / "other", key=b"another key of some length")
     other.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
     shutil.copy(folder(other, "spans/rules", "b-1") / "receipt.json", place)
 
@@ -197,8 +197,8 @@ def empty_receipt(place: Path) -> None:
     "alter",
     [alter_receipt, unsign, resign_with_another_key, truncate_receipt, replace_receipt_by_a_list, empty_receipt],
 )
-def test_an_altered_receipt_is_refused(files: CorpusFiles, alter) -> None:
-    files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=ReceiptDraft("1", verdicts=BAD))
+def test_an_altered_receipt_is_refused(files: StoreFiles, alter) -> None:
+    files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=UnsignedReceipt("1", verdicts=BAD))
     alter(folder(files, "spans/rules", "b-1"))
 
     for reader in (files.receipt, files.find, files.verify_chain):
@@ -210,7 +210,7 @@ def test_an_altered_receipt_is_refused(files: CorpusFiles, alter) -> None:
         files.read("spans/rules", "b-1", "spans")
 
 
-def test_a_receipt_moved_from_another_batch_is_refused(files: CorpusFiles) -> None:
+def test_a_receipt_moved_from_another_batch_is_refused(files: StoreFiles) -> None:
     for batch in ("b-1", "b-2"):
         files.write("spans/rules", batch, {"spans": rows(1)}, receipt=DRAFT)
     shutil.copy(folder(files, "spans/rules", "b-2") / "receipt.json", folder(files, "spans/rules", "b-1"))
@@ -219,7 +219,7 @@ def test_a_receipt_moved_from_another_batch_is_refused(files: CorpusFiles) -> No
         files.receipt("spans/rules", "b-1")
 
 
-def test_an_altered_file_is_refused(files: CorpusFiles) -> None:
+def test_an_altered_file_is_refused(files: StoreFiles) -> None:
     files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
     alter_file(folder(files, "spans/rules", "b-1"))
 
@@ -227,7 +227,7 @@ def test_an_altered_file_is_refused(files: CorpusFiles) -> None:
         files.read("spans/rules", "b-1", "spans")
 
 
-def test_a_missing_file_or_table_is_an_error(files: CorpusFiles) -> None:
+def test_a_missing_file_or_table_is_an_error(files: StoreFiles) -> None:
     files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
 
     with pytest.raises(ProvenanceError, match="no table 'notes'; it has spans"):
@@ -244,7 +244,7 @@ CRASHING = """
     import os, sys
     from pathlib import Path
     import pyarrow as pa
-    from deid_assets.store.files import CorpusFiles, ReceiptDraft
+    from deid_assets.store.files import StoreFiles, UnsignedReceipt
 
     class Dying(dict):
         def items(self):
@@ -260,14 +260,14 @@ CRASHING = """
                 os.kill(os.getpid(), 9)
 
     tables = {"check": Dying, "write": DyingOnSecondPass}[sys.argv[2]]()
-    CorpusFiles(Path(sys.argv[1]), key=sys.argv[3].encode()).write(
-        "spans/rules", "b-1", tables, receipt=ReceiptDraft("2"))
+    StoreFiles(Path(sys.argv[1]), key=sys.argv[3].encode()).write(
+        "spans/rules", "b-1", tables, receipt=UnsignedReceipt("2"))
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("moment", ["check", "write"])
-def test_a_writer_killed_halfway_leaves_the_old_state(files: CorpusFiles, moment: str) -> None:
+def test_a_writer_killed_halfway_leaves_the_old_state(files: StoreFiles, moment: str) -> None:
     files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
 
     command = [sys.executable, "-c", textwrap.dedent(CRASHING), str(files.root), moment, KEY.decode()]
@@ -280,7 +280,7 @@ def test_a_writer_killed_halfway_leaves_the_old_state(files: CorpusFiles, moment
     assert len(list(folder(files, "spans/rules", "b-1").iterdir())) == 2
 
 
-def test_leftovers_before_the_first_receipt_read_as_never_written(files: CorpusFiles) -> None:
+def test_leftovers_before_the_first_receipt_read_as_never_written(files: StoreFiles) -> None:
     place = folder(files, "spans/rules", "b-1")
     place.mkdir(parents=True)
     (place / ".tmp-1234").write_bytes(b"half a file")
@@ -290,7 +290,7 @@ def test_leftovers_before_the_first_receipt_read_as_never_written(files: CorpusF
     assert files.batches("spans/rules") == []
 
 
-def test_old_files_beside_a_new_receipt_do_no_harm(files: CorpusFiles, tmp_path: Path) -> None:
+def test_old_files_beside_a_new_receipt_do_no_harm(files: StoreFiles, tmp_path: Path) -> None:
     place = folder(files, "spans/rules", "b-1")
     files.write("spans/rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
     old = tmp_path / next(place.glob("*.parquet")).name
@@ -301,7 +301,7 @@ def test_old_files_beside_a_new_receipt_do_no_harm(files: CorpusFiles, tmp_path:
     assert files.read("spans/rules", "b-1", "spans").column("start").to_pylist() == [2]
 
 
-def test_a_failing_write_leaves_no_temporary_file(files: CorpusFiles) -> None:
+def test_a_failing_write_leaves_no_temporary_file(files: StoreFiles) -> None:
     unwritable = pa.table({"gap": pa.array([None], pa.month_day_nano_interval())})
 
     with pytest.raises((pa.ArrowException, NotImplementedError)):
@@ -313,11 +313,11 @@ def test_a_failing_write_leaves_no_temporary_file(files: CorpusFiles) -> None:
 # Chains and erasure
 
 
-def chain(files: CorpusFiles, *, merged_verdicts: dict | None = None) -> dict[str, Receipt]:
+def chain(files: StoreFiles, *, merged_verdicts: dict | None = None) -> dict[str, Receipt]:
     made: dict[str, Receipt] = {}
 
     def write(asset: str, *sources: str, batch: str = "b-1", **draft) -> None:
-        draft = ReceiptDraft("1", inputs=inputs_of(made[source] for source in sources), **draft)
+        draft = UnsignedReceipt("1", inputs=inputs_of(made[source] for source in sources), **draft)
         made[asset] = files.write(asset, batch, {"rows": rows(len(asset))}, receipt=draft)
 
     write("raw_notes")
@@ -330,21 +330,21 @@ def chain(files: CorpusFiles, *, merged_verdicts: dict | None = None) -> dict[st
     return made
 
 
-def test_an_untouched_chain_holds_and_a_failed_warning_does_not_break_it(files: CorpusFiles) -> None:
+def test_an_untouched_chain_holds_and_a_failed_warning_does_not_break_it(files: StoreFiles) -> None:
     made = chain(files)
 
     files.verify_chain("released_corpus", "b-1")
     assert made["spans/tagger"].passed
 
 
-def test_a_chain_survives_a_rewrite_with_the_same_content(files: CorpusFiles) -> None:
+def test_a_chain_survives_a_rewrite_with_the_same_content(files: StoreFiles) -> None:
     chain(files)
     files.write("raw_notes", "b-1", {"rows": rows(len("raw_notes"))}, receipt=DRAFT)
 
     files.verify_chain("released_corpus", "b-1")
 
 
-def test_a_failed_blocking_check_deep_in_the_chain_is_found(files: CorpusFiles) -> None:
+def test_a_failed_blocking_check_deep_in_the_chain_is_found(files: StoreFiles) -> None:
     made = chain(files, merged_verdicts=BAD)
 
     assert not made["merged_spans"].passed
@@ -353,7 +353,7 @@ def test_a_failed_blocking_check_deep_in_the_chain_is_found(files: CorpusFiles) 
 
 
 @pytest.mark.parametrize("asset", ["raw_notes", "spans/rules", "spans/tagger", "merged_spans", "released_corpus"])
-def test_an_altered_file_anywhere_in_the_chain_is_found(files: CorpusFiles, asset: str) -> None:
+def test_an_altered_file_anywhere_in_the_chain_is_found(files: StoreFiles, asset: str) -> None:
     chain(files)
     alter_file(folder(files, asset, "b-1"))
 
@@ -361,7 +361,7 @@ def test_an_altered_file_anywhere_in_the_chain_is_found(files: CorpusFiles, asse
         files.verify_chain("released_corpus", "b-1")
 
 
-def test_a_replaced_input_makes_its_users_stale(files: CorpusFiles) -> None:
+def test_a_replaced_input_makes_its_users_stale(files: StoreFiles) -> None:
     chain(files)
     files.write("spans/rules", "b-1", {"rows": rows(7)}, receipt=DRAFT)
 
@@ -369,7 +369,7 @@ def test_a_replaced_input_makes_its_users_stale(files: CorpusFiles) -> None:
         files.verify_chain("released_corpus", "b-1")
 
 
-def test_an_erased_input_breaks_the_chain(files: CorpusFiles) -> None:
+def test_an_erased_input_breaks_the_chain(files: StoreFiles) -> None:
     chain(files)
     shutil.rmtree(folder(files, "raw_notes", "b-1"))
 
@@ -377,7 +377,7 @@ def test_an_erased_input_breaks_the_chain(files: CorpusFiles) -> None:
         files.verify_chain("released_corpus", "b-1")
 
 
-def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: CorpusFiles) -> None:
+def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: StoreFiles) -> None:
     chain(files)
     files.write("spans/b-1", "b-2", {"rows": rows(1)}, receipt=DRAFT)
     crashed = folder(files, "redacted_notes/tag", "b-1")
@@ -401,7 +401,7 @@ def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: CorpusFile
         files.verify_chain("leaderboard", ALL)
 
 
-def test_writers_of_one_partition_wait_for_each_other(files: CorpusFiles) -> None:
+def test_writers_of_one_partition_wait_for_each_other(files: StoreFiles) -> None:
     def write(value: int) -> None:
         files.write("spans/rules", "b-1", {"spans": rows(value), "notes": rows(value)}, receipt=DRAFT)
 

@@ -5,25 +5,25 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from deid_assets.store.files import CorpusFiles, ReceiptDraft
+from deid_assets.store.files import StoreFiles, UnsignedReceipt
 from deid_assets.store.leftovers import sweep_store
 
 KEY = b"a test key that is not a secret"
 
 
 def write(files, asset, value):
-    files.write(asset, "b-1", {"notes": pa.table({"start": [value]})}, receipt=ReceiptDraft("1"))
+    files.write(asset, "b-1", {"notes": pa.table({"start": [value]})}, receipt=UnsignedReceipt("1"))
 
 
 @pytest.mark.parametrize("asset", ["raw_notes", "spans/rules"])
 def test_a_kill_before_every_file_operation_of_a_write_leaves_nothing_after_the_sweep(tmp_path, killed_at, asset):
-    write(CorpusFiles(tmp_path / "start", key=KEY), asset, 1)
+    write(StoreFiles(tmp_path / "start", key=KEY), asset, 1)
     seen, step, died = set(), 0, True
     while died:
         step += 1
         root = tmp_path / str(step)
         shutil.copytree(tmp_path / "start", root)
-        files = CorpusFiles(root, key=KEY)
+        files = StoreFiles(root, key=KEY)
         died = killed_at(step, lambda files=files: write(files, asset, 2))
 
         sweep_store(files)
@@ -37,7 +37,7 @@ def test_a_kill_before_every_file_operation_of_a_write_leaves_nothing_after_the_
 
 
 def test_what_arrived_is_not_touched(tmp_path):
-    files = CorpusFiles(tmp_path / "store", key=KEY)
+    files = StoreFiles(tmp_path / "store", key=KEY)
     write(files, "raw_notes", 1)
     arrived = files.root / "restricted" / "landing" / "b-1"
     arrived.mkdir(parents=True)

@@ -10,13 +10,13 @@ from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
-from deid_assets.vault.log import Asked
+from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Entry, Vault
 from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 pytestmark = pytest.mark.postgres
 ONE, TWO = bytes(range(32)), bytes(range(1, 33))
-ASKED = Asked("officer", "trial recall 7")
+REQUEST = AccessRequest("officer", "trial recall 7")
 
 
 def entry(note_id, patient):
@@ -37,11 +37,11 @@ def vault(postgres_server):
 
 
 def test_a_server_keeps_what_a_file_keeps(vault, postgres_server):
-    assert reidentify(vault, [Note("n1", "Dr. [NAME]")], ASKED) == [Note("n1", "Dr. Lee", "p1")]
-    assert erase(vault, ASKED, patient_id="p2") == (1, 1)
+    assert reidentify(vault, [Note("n1", "Dr. [NAME]")], REQUEST) == [Note("n1", "Dr. Lee", "p1")]
+    assert erase(vault, REQUEST, patient_id="p2") == (1, 1)
 
     both = Vault(postgres_server, Keyring([TWO, ONE]))
-    assert rotate(both, Keyring([TWO, ONE]), ASKED) == 4
+    assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 4
     assert verify(both)["log rows"] == 3
     both.close()
 

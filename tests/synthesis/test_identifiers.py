@@ -34,7 +34,7 @@ def _vin(number):
     values |= dict(zip("JKLMN", range(1, 6), strict=True)) | {"P": 7, "R": 9}
     values |= dict(zip("STUVWXYZ", range(2, 10), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-    rest = sum(values[sign] * weight for sign, weight in zip(number, weights, strict=True)) % 11
+    rest = sum(values[character] * weight for character, weight in zip(number, weights, strict=True)) % 11
     return len(number) == 17 and number[8] == ("X" if rest == 10 else str(rest))
 
 
@@ -49,7 +49,7 @@ def _kvnr(number):
 
 
 def _lanr(number):
-    digits = [int(sign) for sign in number if sign.isdigit()]
+    digits = [int(character) for character in number if character.isdigit()]
     return len(digits) >= 7 and -sum(d * w for d, w in zip(digits[:6], (4, 9) * 3, strict=True)) % 10 == digits[6]
 
 

@@ -52,16 +52,14 @@ def test_the_card_holds_no_text(notes, tmp_path):
 def test_a_second_run_with_nothing_changed_does_nothing(notes, tmp_path):
     out = tmp_path / "model"
     materials = Materials(corpora=[notes("Lee", "Ray")])
-    told = []
+    epochs = []
     first = train_model(recipe(), materials, out)
-    again = train_model(
-        recipe(description="other words"), materials, out, progress=lambda *told_of: told.append(told_of)
-    )
-    assert (again, told) == (first, [])
+    again = train_model(recipe(description="other words"), materials, out, progress=lambda *epoch: epochs.append(epoch))
+    assert (again, epochs) == (first, [])
 
-    changed = train_model(recipe(seed=2), materials, out, progress=lambda *told_of: told.append(told_of))
+    changed = train_model(recipe(seed=2), materials, out, progress=lambda *epoch: epochs.append(epoch))
     assert changed.fingerprint != first.fingerprint
-    assert told
+    assert epochs
 
 
 def test_a_killed_run_goes_on_and_leaves_the_old_model_alone(notes, tmp_path, card_of):

@@ -16,12 +16,12 @@ from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
-from deid_assets.vault.log import Asked
+from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Entry, Vault
 from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 ONE, TWO = bytes(range(32)), bytes(range(1, 33))
-ASKED = Asked("officer", "trial recall 7")
+REQUEST = AccessRequest("officer", "trial recall 7")
 POLICY = Policy("tag", Tag())
 
 
@@ -72,8 +72,8 @@ def database(tmp_path, vault):
 
 
 def test_originals_come_back_whole(vault):
-    assert reidentify(vault, [given_out(MAY), given_out(LEE)], ASKED) == [MAY.note, LEE.note]
-    assert [note.patient_id for note in reidentify(vault, [given_out(LEE)], ASKED)] == ["p1"]
+    assert reidentify(vault, [given_out(MAY), given_out(LEE)], REQUEST) == [MAY.note, LEE.note]
+    assert [note.patient_id for note in reidentify(vault, [given_out(LEE)], REQUEST)] == ["p1"]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40), st.data())
@@ -84,7 +84,7 @@ def test_any_note_comes_back_whole(open_vault, text, data):
     vault = open_vault()
     vault.store([each])
 
-    (note,) = reidentify(vault, [given_out(each)], ASKED)
+    (note,) = reidentify(vault, [given_out(each)], REQUEST)
 
     assert (note.text, note.digest) == (text, each.note.digest)
 
@@ -93,12 +93,12 @@ def test_a_note_that_went_out_under_another_id_is_found(open_vault):
     vault = open_vault()
     vault.store([entry("n1", "Dr. Lee", (4, 7), other_ids=("n-77",))])
 
-    assert reidentify(vault, [Note("n-77", "Dr. [NAME]")], ASKED) == [Note("n1", "Dr. Lee", "p1", "en")]
+    assert reidentify(vault, [Note("n-77", "Dr. [NAME]")], REQUEST) == [Note("n1", "Dr. Lee", "p1", "en")]
 
 
 @pytest.mark.parametrize("note", [Note("n1", "Dr. [NAME]"), Note("n3", LEE.redacted.text)])
 def test_another_text_or_id_is_not_held(vault, note):
-    assert reidentify(vault, [note], ASKED) == [None]
+    assert reidentify(vault, [note], REQUEST) == [None]
 
 
 def test_storing_again_changes_nothing(vault):
@@ -106,11 +106,11 @@ def test_storing_again_changes_nothing(vault):
 
     assert verify(vault) == verify(vault)
     assert verify(vault)["edits"] == 4
-    assert reidentify(vault, [given_out(LEE)], ASKED) == [LEE.note]
+    assert reidentify(vault, [given_out(LEE)], REQUEST) == [LEE.note]
 
 
 def test_the_database_shows_neither_text_nor_ids_nor_reasons(vault, tmp_path):
-    reidentify(vault, [given_out(LEE)], ASKED)
+    reidentify(vault, [given_out(LEE)], REQUEST)
     vault.close()
     content = b"".join(path.read_bytes() for path in (tmp_path / "v").iterdir())
 
@@ -124,7 +124,7 @@ def test_the_file_is_for_its_owner_alone(vault, tmp_path):
 
 def test_another_key_opens_nothing_and_says_whose_key_is_needed(vault, open_vault):
     with pytest.raises(ConfigError, match=r"sealed with key [0-9a-f]{8}, which is not among"):
-        reidentify(open_vault(TWO), [given_out(LEE)], ASKED)
+        reidentify(open_vault(TWO), [given_out(LEE)], REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_altered_row_gives_no_text(vault, database):
     database.execute("DELETE FROM deid_vault_edits WHERE position = 1")
 
     with pytest.raises(ProvenanceError, match="note 'n1' in the vault: has 1 of 2 edits"):
-        reidentify(vault, [given_out(LEE)], ASKED)
+        reidentify(vault, [given_out(LEE)], REQUEST)
 
 
 def test_a_name_that_is_pointed_at_another_note_gives_no_text(open_vault, tmp_path):
@@ -174,11 +174,11 @@ def test_a_name_that_is_pointed_at_another_note_gives_no_text(open_vault, tmp_pa
         )
 
     with pytest.raises(ProvenanceError, match="of another note"):
-        reidentify(vault, [Note("n-1", "Dr. [NAME]")], ASKED)
+        reidentify(vault, [Note("n-1", "Dr. [NAME]")], REQUEST)
 
 
 def test_the_log_says_who_opened_what_and_why(vault):
-    reidentify(vault, [given_out(LEE), Note("no", "no")], ASKED)
+    reidentify(vault, [given_out(LEE), Note("no", "no")], REQUEST)
     (row,) = vault.log_rows()
 
     assert (row.action, row.who, row.reason, len(row.subjects)) == ("reidentify", "officer", "trial recall 7", 1)
@@ -186,7 +186,7 @@ def test_the_log_says_who_opened_what_and_why(vault):
 
 @pytest.mark.parametrize("statement", ["UPDATE deid_vault_log SET who = 'x'", "DELETE FROM deid_vault_log"])
 def test_the_log_can_only_be_added_to(vault, database, statement):
-    reidentify(vault, [given_out(LEE)], ASKED)
+    reidentify(vault, [given_out(LEE)], REQUEST)
 
     with pytest.raises(sqlite3.IntegrityError, match="only be added to"):
         database.execute(statement)
@@ -204,7 +204,7 @@ def test_the_log_can_only_be_added_to(vault, database, statement):
 )
 def test_a_log_that_was_changed_behind_its_back_is_found(vault, database, statement):
     for _ in range(3):
-        reidentify(vault, [given_out(LEE)], ASKED)
+        reidentify(vault, [given_out(LEE)], REQUEST)
     for verb in ("update", "delete"):
         database.execute(f"DROP TRIGGER deid_vault_log_no_{verb}")
     database.execute(statement)
@@ -216,27 +216,27 @@ def test_a_log_that_was_changed_behind_its_back_is_found(vault, database, statem
 def test_a_patient_can_be_erased_and_no_other_is_touched(vault, database):
     held = database.execute("SELECT ciphertext FROM deid_vault_edits ORDER BY record").fetchall()
 
-    assert erase(vault, ASKED, patient_id="p1") == (1, 2)
-    assert reidentify(vault, [given_out(LEE), given_out(MAY)], ASKED) == [None, MAY.note]
+    assert erase(vault, REQUEST, patient_id="p1") == (1, 2)
+    assert reidentify(vault, [given_out(LEE), given_out(MAY)], REQUEST) == [None, MAY.note]
     left = Path(database.execute("PRAGMA database_list").fetchone()[2]).read_bytes()
     assert sum(ciphertext in left for (ciphertext,) in held) == 2
 
 
 def test_erasing_who_is_not_there_is_an_error_that_repeats_no_id(vault):
     with pytest.raises(InputError, match="nothing of that patient") as raised:
-        erase(vault, ASKED, patient_id="Quillfeather")
+        erase(vault, REQUEST, patient_id="Quillfeather")
     assert "Quillfeather" not in str(raised.value)
 
 
 def test_after_a_rotation_the_new_key_is_enough_and_the_old_opens_nothing(vault, open_vault):
     both = open_vault(TWO, ONE)
-    assert rotate(both, Keyring([TWO, ONE]), ASKED) == 2 + 4 + 2  # notes, edits, the key of the ids and the log's end
-    assert rotate(both, Keyring([TWO, ONE]), ASKED) == 0
+    assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 2 + 4 + 2  # notes, edits, the key of the ids and the log's end
+    assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 0
 
-    assert reidentify(open_vault(TWO), [given_out(LEE)], ASKED) == [LEE.note]
+    assert reidentify(open_vault(TWO), [given_out(LEE)], REQUEST) == [LEE.note]
     assert verify(open_vault(TWO))["notes"] == 2
     with pytest.raises(ConfigError):
-        reidentify(open_vault(ONE), [given_out(LEE)], ASKED)
+        reidentify(open_vault(ONE), [given_out(LEE)], REQUEST)
 
 
 def test_a_note_without_patient_is_refused_and_nothing_is_stored(open_vault):
@@ -244,7 +244,7 @@ def test_a_note_without_patient_is_refused_and_nothing_is_stored(open_vault):
 
     with pytest.raises(PolicyError, match="note 'n9': no patient id"):
         vault.store([LEE, entry("n9", "Dr. Lee", (4, 7), patient=None)])
-    assert reidentify(vault, [given_out(LEE)], ASKED) == [None]
+    assert reidentify(vault, [given_out(LEE)], REQUEST) == [None]
 
 
 def test_or_counts_as_a_patient_of_its_own(open_vault):
@@ -252,8 +252,8 @@ def test_or_counts_as_a_patient_of_its_own(open_vault):
     alone, other = (entry(note_id, "Dr. Lee", (4, 7), patient=None) for note_id in ("n8", "n9"))
     vault.store([alone, other])
 
-    assert erase(vault, ASKED, note_id="n8") == (1, 1)
-    assert reidentify(vault, [given_out(alone), given_out(other)], ASKED) == [None, other.note]
+    assert erase(vault, REQUEST, note_id="n8") == (1, 1)
+    assert reidentify(vault, [given_out(alone), given_out(other)], REQUEST) == [None, other.note]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_key_file_that_others_may_read_is_refused(tmp_path):
 @pytest.mark.parametrize(("who", "reason"), [("", "because"), ("me", "x"), ("me", "a\nb c"), ("m" * 101, "because")])
 def test_nothing_is_opened_without_a_name_and_a_reason(who, reason):
     with pytest.raises(InputError, match="printable characters"):
-        Asked(who, reason)
+        AccessRequest(who, reason)
 
 
 def test_no_row_holds_json_in_clear(vault, database):

@@ -16,7 +16,7 @@ from deid_assets.evaluation.note_outcomes import note_outcomes
 from deid_assets.evaluation.report.corpus import Corpus, Json, Pair, Shown, System, groups_of
 from deid_assets.evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_assets.evaluation.report.gold import gold_json
-from deid_assets.evaluation.report.notes import groups_json, left_json, notes_json, rarity_json, residual_json
+from deid_assets.evaluation.report.notes import expected_errors_json, groups_json, left_json, notes_json, rarity_json
 from deid_assets.evaluation.report.ranking import ranking_json
 from deid_assets.evaluation.report.scores import (
     averages_json,
@@ -29,7 +29,7 @@ from deid_assets.evaluation.report.scores import (
     share_json,
     six_json,
 )
-from deid_assets.evaluation.report.systems import diffs_json, marginal_json, opinions_of, recapture_json
+from deid_assets.evaluation.report.systems import diffs_json, marginal_json, predictions_of, recapture_json
 from deid_assets.evaluation.report.text import PLACEHOLDER, placeholder_of, text_json
 from deid_assets.evaluation.resampling import RESAMPLES, compare
 from deid_assets.evaluation.score import evaluate_by_note
@@ -135,7 +135,7 @@ def assemble(
     systems = [one.system for one in measured]
     alone = [system for system in systems if not system.members]
     names = [system.name for system in alone]
-    opinions = opinions_of(corpus, alone)
+    predictions = predictions_of(corpus, alone)
     maker = _Maker(corpus, comparison, options, groups, shown)
     results = {one.system.name: maker.result(one) for one in measured}
     return {
@@ -145,8 +145,8 @@ def assemble(
         "results": results,
         "differences": differences_json(comparison),
         "diffs": diffs_json(corpus, systems, shown),
-        "marginal": marginal_json(corpus, opinions, names),
-        "recapture": recapture_json(corpus, opinions, names),
+        "marginal": marginal_json(corpus, predictions, names),
+        "recapture": recapture_json(corpus, predictions, names),
         "gold_review": gold_json(corpus, systems, shown),
         "stale_causes": len(options.causes.keys() - maker.tagged),
         "text": None
@@ -211,16 +211,16 @@ class _Maker:
             "notes": notes_json(outcomes, self._patients, profile=corpus.profile),
             "groups": groups_json(one.rows, self._groups, self._patients, resamples=options.resamples),
             "rarity": rarity_json(corpus, spans, self._shares),
-            "residual": residual_json(one.system, strict),
+            "expected_errors": expected_errors_json(one.system, strict),
             "ranking": ranking_json(corpus.in_scope(one.pairs), profile=corpus.profile),
             **self._errors(errors),
         }
 
     def _scores(self, one: Measured) -> Json:
         evaluation, notes = one.evaluation, one.evaluation.notes
-        hidden = evaluation.micro(Scheme.HIDDEN)
+        covered = evaluation.micro(Scheme.COVERED)
         return {
-            "hidden": share_json(hidden.tp, hidden.gold),
+            "covered": share_json(covered.tp, covered.gold),
             "clean_notes_untouched": share_json(notes.phi_free - notes.touched, notes.phi_free),
             "characters": counts_json(evaluation.characters) | {"text": notes.chars},
             "schemes": schemes_json(self._comparison, one.system.name),

@@ -49,7 +49,7 @@ def _rare(corpus: Corpus, systems: Sequence[System], shown: Shown, labels: froze
                 if not row:
                     row |= {"label": label, "note": one.note_id, "start": start, "end": end, "predicted": {}}
                     row |= shown.at(one.note_id, start, end)
-                row["predicted"][system.name] = {"labels": list(one.predicted), "hidden": one.is_hidden}
+                row["predicted"][system.name] = {"labels": list(one.predicted), "covered": one.is_covered}
     return sorted(rows.values(), key=lambda row: (row["label"], row["note"], row["start"]))
 
 
@@ -74,9 +74,9 @@ def _every_doubt(corpus: Corpus, systems: Sequence[System], agreeing: int | None
             of_note[pred.note_id][system.name] = pred
     return [
         doubt
-        for note_id, opinions in of_note.items()
+        for note_id, by_system in of_note.items()
         for doubt in doubts(
-            corpus.gold[note_id], opinions, profile=corpus.profile, scope=corpus.scope, agreeing=agreeing
+            corpus.gold[note_id], by_system, profile=corpus.profile, scope=corpus.scope, agreeing=agreeing
         )
     ]
 

@@ -12,6 +12,7 @@ from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.gold_profile import value_key
 from deid_assets.evaluation.intervals import is_inside, union
 from deid_assets.evaluation.label_intervals import left_by_label
+from deid_assets.evaluation.leak_estimates import expected_errors, rare_leaks
 from deid_assets.evaluation.note_outcomes import (
     NoteOutcome,
     Share,
@@ -22,7 +23,6 @@ from deid_assets.evaluation.note_outcomes import (
 )
 from deid_assets.evaluation.report.corpus import Corpus, Json, System
 from deid_assets.evaluation.report.scores import interval_json
-from deid_assets.evaluation.residual import rare_leaks, residual
 from deid_assets.evaluation.span_errors import places
 from deid_assets.evaluation.subgroups import Group, subgroups
 
@@ -136,13 +136,13 @@ def rarity_json(corpus: Corpus, spans: Mapping[str, SpanSet], shares: Mapping[tu
     }
 
 
-def residual_json(system: System, strict: Counts) -> Json | None:
+def expected_errors_json(system: System, strict: Counts) -> Json | None:
     """Return what is probably left in notes without gold; per 1,000 predictions where there are none of these."""
     precision, recall = strict.precision, strict.recall
     if precision is None or not recall or not isfinite(precision):
         return None
     predicted = system.elsewhere or 1_000
-    found = residual(predicted, precision=precision, recall=recall)
+    found = expected_errors(predicted, precision=precision, recall=recall)
     return {
         "predicted": predicted,
         "is_measured": bool(system.elsewhere),

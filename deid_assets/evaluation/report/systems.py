@@ -24,7 +24,7 @@ from deid_assets.evaluation.system_diff import Difference, differences
 MOST_DIFFERENCES = 100
 """Spans listed that one of two systems alone has, on each side and for gold and false alarms each."""
 
-Opinions = Mapping[str, Mapping[str, SpanSet]]
+Predictions = Mapping[str, Mapping[str, SpanSet]]
 """Note id to system to spans."""
 
 
@@ -76,7 +76,7 @@ def _rows(found: Sequence[Difference], shown: Shown) -> Iterator[Json]:
         }
 
 
-def opinions_of(corpus: Corpus, systems: Sequence[System]) -> Opinions:
+def predictions_of(corpus: Corpus, systems: Sequence[System]) -> Predictions:
     """Return the spans of every note by system, of the categories that the gold annotates."""
     by_note: dict[str, dict[str, SpanSet]] = {note_id: {} for note_id in corpus.gold}
     for system in systems:
@@ -85,13 +85,13 @@ def opinions_of(corpus: Corpus, systems: Sequence[System]) -> Opinions:
     return by_note
 
 
-def marginal_json(corpus: Corpus, opinions: Opinions, names: Sequence[str]) -> Json | None:
+def marginal_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
     """Return what each system adds to the others; ``None`` where there is one, or too many to try all subsets."""
     if not 1 < len(names) <= MAX_DETECTORS:
         return None
     total = Coverage(tuple(names))
     for note_id, gold in corpus.gold.items():
-        total += coverage(gold, opinions[note_id], profile=corpus.profile)
+        total += coverage(gold, predictions[note_id], profile=corpus.profile)
     return {
         "all": asdict(total.value(names)),
         "rows": [asdict(row) for row in marginals(total)],
@@ -99,15 +99,15 @@ def marginal_json(corpus: Corpus, opinions: Opinions, names: Sequence[str]) -> J
     }
 
 
-def recapture_json(corpus: Corpus, opinions: Opinions, names: Sequence[str]) -> Json | None:
+def recapture_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
     """Return the estimate of what all systems missed beside what they did; ``None`` where there is one system."""
     if len(names) < 2:
         return None
     total = Captures(tuple(names))
     missed: Counter[str] = Counter()
     for note_id, gold in corpus.gold.items():
-        total += captures(opinions[note_id], profile=corpus.profile)
-        cover = union((span.start, span.end) for spans in opinions[note_id].values() for span in spans)
+        total += captures(predictions[note_id], profile=corpus.profile)
+        cover = union((span.start, span.end) for spans in predictions[note_id].values() for span in spans)
         missed.update(
             label for start, end, label in places(gold, corpus.profile) if not is_touched((start, end), cover)
         )

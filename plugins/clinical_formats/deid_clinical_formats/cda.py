@@ -17,8 +17,8 @@ from deid_assets import Note
 from deid_assets.extending import InputError
 from deid_assets.extending.formats import (
     Annotated,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -42,7 +42,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _ROOT = uuid5(NAMESPACE_URL, "urn:deid-assets:patient-id")
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the document as one note, with the file's name as its id."""
     root = parse(source, options)
     if isinstance(root, Fault):
@@ -55,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
         return
     codes = (_LANGUAGE.fullmatch(code.get("code", "")) for code in found(root, "languageCode"))
     lang = next((match[1].lower() for match in codes if match), None)
-    yield Draft(source.name, source.note_id, text, patient_id=patient_id(root), lang=lang)
+    yield ParsedNote(source.name, source.note_id, text, patient_id=patient_id(root), lang=lang)
 
 
 def _body(root: Element, options: ReadOptions) -> str:

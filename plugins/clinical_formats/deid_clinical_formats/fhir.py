@@ -17,8 +17,8 @@ from deid_assets import Note
 from deid_assets.extending import InputError
 from deid_assets.extending.formats import (
     Annotated,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -35,7 +35,7 @@ NOTE_SYSTEM = "urn:deid-assets:note-id"
 _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:-.*)?", re.DOTALL)
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield a draft per text, or one fault for a resource whose texts cannot all be read."""
     for resource in resources(source, options):
         if isinstance(resource, Fault):
@@ -48,7 +48,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
             yield source.fault(error.kind, resource.place + reason, line=resource.line, note_id=resource.id)
 
 
-def _drafts(resource: Resource, source: Source, options: ReadOptions) -> list[Draft]:
+def _drafts(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
     texts = list(_texts(resource, options))
     if not texts:
         return []
@@ -56,7 +56,7 @@ def _drafts(resource: Resource, source: Source, options: ReadOptions) -> list[Dr
     patient_id = patient_of(resource.element, "subject", "patient")
     language = optional_string(resource.element, "language")
     return [
-        Draft(
+        ParsedNote(
             source.name,
             note_id if len(texts) == 1 else f"{note_id}-{number}",
             text,

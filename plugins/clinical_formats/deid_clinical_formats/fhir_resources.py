@@ -59,7 +59,9 @@ def resources(source: Source, options: ReadOptions) -> Iterator[Resource | Fault
     A ``.json`` file is one JSON value; any other has one per line. An error that a server left in its place
     (``OperationOutcome``) is a fault: something was not exported.
     """
-    max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR * 4 // 3 + SLACK_BYTES  # base64 has 4 signs for 3 bytes
+    max_bytes = (
+        options.max_note_chars * MAX_BYTES_PER_CHAR * 4 // 3 + SLACK_BYTES
+    )  # base64 has 4 characters for 3 bytes
     for line, text in _values(source, max_bytes):
         if isinstance(text, Fault):
             yield text

@@ -16,8 +16,8 @@ from deid_assets import Note
 from deid_assets.extending import InputError
 from deid_assets.extending.formats import (
     Annotated,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -44,7 +44,7 @@ class _Report:
     lines: list[str] = field(default_factory=list, repr=False)
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield a draft per report, or one fault for a message whose reports cannot all be read."""
     for message in messages(source, options):
         if isinstance(message, Fault):
@@ -59,7 +59,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
             yield source.fault(error.kind, error.reason, line=message.line, note_id=note_id)
 
 
-def _drafts(message: Message, note_id: str, source: Source) -> list[Draft]:
+def _drafts(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
     header = message.segments[0]
     if message.component(header.field(9), 1) not in ("ORU", "MDM"):
         return []
@@ -68,7 +68,7 @@ def _drafts(message: Message, note_id: str, source: Source) -> list[Draft]:
         raise RecordError("missing-field", "no control id in MSH-10; give every message one")
     lang = message.component(header.field(19), 1).lower()
     return [
-        Draft(
+        ParsedNote(
             source.name,
             note_id if len(reports) == 1 else f"{note_id}-{number}",
             "\n".join(report.lines),

@@ -122,7 +122,7 @@ def _whole(name: tuple[str, ...]) -> str:
 
 
 def iso_date(digits: str) -> str:
-    """Return a date of HL7, a year or more without signs between, as in ISO 8601; as it is where it is none."""
+    """Return a date of HL7, a year or more without separators, as in ISO 8601; as it is where it is none."""
     if not digits[:8].isdecimal() or len(digits) < 4:
         return digits
     return "-".join(part for part in (digits[:4], digits[4:6], digits[6:8]) if part)

@@ -112,15 +112,15 @@ class Message:
         if match["hex"]:
             return to_text(bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", match["hex"])), self.charset, what="a hex escape")
         if match["mark"]:
-            return _signs(self.marks).get(match["mark"], "")
+            return _delimiters(self.marks).get(match["mark"], "")
         count = min(abs(int(match["count"] or 1)), 99)
         return {"br": "\n", "ce": "\n", "sp": "\n" * count, "sk": " " * count}.get(match["command"].lower(), "")
 
 
 @lru_cache
-def _signs(marks: Marks) -> dict[str, str]:
-    signs = (marks.fields, marks.components, marks.subcomponents, marks.repetitions, marks.escape, "#")
-    return dict(zip("FSTREP", signs, strict=True))
+def _delimiters(marks: Marks) -> dict[str, str]:
+    delimiters = (marks.fields, marks.components, marks.subcomponents, marks.repetitions, marks.escape, "#")
+    return dict(zip("FSTREP", delimiters, strict=True))
 
 
 @lru_cache
@@ -212,16 +212,16 @@ def _is_batch(row: bytes) -> bool:
 def _marks(blob: bytes) -> Marks:
     between = chr(blob[3]) if len(blob) > 3 else ""
     declared = blob[4:12].split(blob[3:4])[0].decode("ascii", errors="replace") if between else ""
-    signs = (between, *declared[:2], *(declared[2:4] + "\0\0")[:2])
-    known = [sign for sign in signs if sign != "\0"]
-    if len(signs) != 5 or len(declared) > 5 or len({*known}) != len(known) or not all(map(_is_sign, known)):
+    delimiters = (between, *declared[:2], *(declared[2:4] + "\0\0")[:2])
+    known = [delimiter for delimiter in delimiters if delimiter != "\0"]
+    if len(delimiters) != 5 or len(declared) > 5 or len({*known}) != len(known) or not all(map(_is_delimiter, known)):
         raise RecordError("malformed", r"MSH-1 and MSH-2 are no separators such as |^~\&; export the message again")
-    component, repetition, escape, subcomponent = signs[1:]
+    component, repetition, escape, subcomponent = delimiters[1:]
     return Marks(between, component, repetition, escape.strip("\0"), subcomponent)
 
 
-def _is_sign(sign: str) -> bool:
-    return sign.isascii() and sign.isprintable() and not sign.isalnum() and sign != " "
+def _is_delimiter(delimiter: str) -> bool:
+    return delimiter.isascii() and delimiter.isprintable() and not delimiter.isalnum() and delimiter != " "
 
 
 def _segments(text: str, marks: Marks, line: int) -> Iterator[Segment]:

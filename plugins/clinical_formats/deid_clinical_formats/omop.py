@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -28,7 +28,7 @@ ENGLISH = 4180186
 _MAX_FLOAT = 2**53
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield one draft or fault per row; a file ``.omop`` names a database (see ``read_omop``)."""
     if source.path.suffix.lower() == ".omop":
         database = database_of(source)
@@ -62,13 +62,13 @@ def _names(source: Source) -> dict[str, str]:
         return {}
 
 
-def draft_of_row(row: int, record: Mapping[str, object], *, file: str) -> Draft | Fault:
+def draft_of_row(row: int, record: Mapping[str, object], *, file: str) -> ParsedNote | Fault:
     """Return the draft of one row of ``NOTE``, or why there is none; ``row`` counts from 1."""
     note_id = None
     try:
         note_id = _note_id(record)
         person = integer(record, "person_id")
-        return Draft(
+        return ParsedNote(
             file,
             note_id,
             required_string(record, "note_text", encodable=False),

@@ -69,7 +69,7 @@ def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:
         values = best[label]
         strongest = np.argsort(-values, kind="stable")[:most]
         found += [
-            {"label": label, **_said(names[number]), "weight": round(float(values[number]), 3)}
+            {"label": label, **_described(names[number]), "weight": round(float(values[number]), 3)}
             for number in strongest.tolist()
             if values[number] > 0
         ]
@@ -90,7 +90,7 @@ def _best(read: Model) -> dict[str, Any]:
     return found
 
 
-def _said(name: str) -> dict[str, str]:
+def _described(name: str) -> dict[str, str]:
     match = _NAME.fullmatch(name)
     if match is None:
         return {"about": "other", "what": name}

@@ -24,7 +24,7 @@ class Channel:
         name: Prefix of its attributes.
         offsets: Neighbours whose keys count for a token, 0 being its own.
         attributes: A key's attributes, without prefix, by distance.
-        edge: Key of what is before and after the note; of ``None`` nothing is said.
+        edge: Key of what is before and after the note; ``None`` has no attributes.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Channel:
     def named(self, key: Hashable, offset: int) -> list[str]:
         """Return a key's attributes as they stand in a model."""
         prefix = self.prefix(offset)
-        return [f"{prefix}{name}" for name in self.said([key], offset)[0]]
+        return [f"{prefix}{name}" for name in self.features([key], offset)[0]]
 
     def prefix(self, offset: int) -> str:
         """Return what begins the names of the attributes at an offset."""
         return f"{self.name}{offset}:" if len(self.offsets) > 1 else f"{self.name}:"
 
-    def said(self, keys: Keys, offset: int) -> list[Sequence[str]]:
+    def features(self, keys: Keys, offset: int) -> list[Sequence[str]]:
         """Return each key's attributes without prefix; those at an offset to the left are those to the right."""
         distance = abs(offset)
         return [() if key is None else self.attributes(key, distance) for key in keys]
@@ -62,8 +62,8 @@ def channels(window: int) -> tuple[Channel, ...]:
         Channel("f", (0,), _field),
         Channel("i", (0,), lambda line, _: [f"i{line[0]}", f"b{line[1]}"]),
         Channel("p", (0,), _place),
-        Channel("t", around, lambda said, _: said, ()),
-        Channel("o", (0,), _opinion),
+        Channel("t", around, lambda names, _: names, ()),
+        Channel("o", (0,), _prediction),
         Channel("n", (0,), _nearby),
         Channel("e", (0,), lambda names, _: names),
         Channel("g", around, lambda names, _: names, ()),
@@ -80,7 +80,7 @@ def keys_of(view: View, statistics: Keys) -> list[Keys]:
     where = layout(view)
     lows = view.lows
     shapes = [short_shape(word) for word in view.words]
-    opinions = view.opinion or ["O"] * len(lows)
+    predictions = view.predictions or ["O"] * len(lows)
     return [
         view.words,
         list(zip([EDGE, *lows], lows, strict=False)),
@@ -90,8 +90,8 @@ def keys_of(view: View, statistics: Keys) -> list[Keys]:
         where.lines,
         where.places,
         statistics,
-        list(zip(["O", *opinions], opinions, [*opinions[1:], "O"], strict=False)),
-        nearby(opinions),
+        list(zip(["O", *predictions], predictions, [*predictions[1:], "O"], strict=False)),
+        nearby(predictions),
         elsewhere(view, where.fields),
         view.hits or [()] * len(lows),
     ]
@@ -119,7 +119,7 @@ def _place(key: tuple[int, int, int, int], _: int) -> list[str]:
     return [f"t{top}", f"b{bottom}", f"l{left}", f"r{right}", f"w{left} {right}"]
 
 
-def _opinion(key: tuple[str, str, str], _: int) -> list[str]:
+def _prediction(key: tuple[str, str, str], _: int) -> list[str]:
     before, this, after = key
     if before == this == after == "O":
         return ["O"]

@@ -51,7 +51,7 @@ class CrfDetector:
 
     Raises:
         ConfigError: The model is missing or broken, or an option is not allowed.
-        PluginError: The detector that the model asks for its opinion is not installed.
+        PluginError: The detector that the model asks for its predictions is not installed.
     """
 
     version = VERSION

@@ -22,7 +22,7 @@ class Evidence:
     """The attributes of all tokens, as a product of two sparse matrices: token to keys, and key to attributes.
 
     A token has one key per channel and neighbour. A key's attributes are written down once, however many tokens have
-    it; so what is said of a corpus is an eighth to a tenth of what is said of its tokens one by one.
+    it; so the two matrices are an eighth to a tenth of one of tokens and attributes.
 
     Args:
         notes: Training notes.
@@ -31,7 +31,7 @@ class Evidence:
 
     Attributes:
         names: Of the attributes, sorted.
-        said: (keys, attributes), ones.
+        features: (keys, attributes), ones.
         first: Row of each note's first token; between notes are rows of edges.
     """
 
@@ -47,19 +47,20 @@ class Evidence:
             known: dict[Any, int] = {}
             keys = with_edges([note.keys[at] for note in notes], channel.edge, pad)
             numbered = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int32)
-            said = {distance: channel.said(list(known), distance) for distance in {*map(abs, channel.offsets)}}
+            features = {distance: channel.features(list(known), distance) for distance in {*map(abs, channel.offsets)}}
             for offset in channel.offsets:
                 prefix = channel.prefix(offset)
                 self._columns.append((numbered + np.int32(len(sets)), offset))
                 sets += [
-                    [numbers.setdefault(prefix + name, len(numbers)) for name in names] for names in said[abs(offset)]
+                    [numbers.setdefault(prefix + name, len(numbers)) for name in names]
+                    for names in features[abs(offset)]
                 ]
         every = _ones(sets, width=len(numbers))
         kept = np.flatnonzero(self._patients(notes, every) >= min_patients)
         named = np.array(list(numbers), dtype=object)
         kept = kept[np.argsort(named[kept], kind="stable")]
         self.names: list[str] = named[kept].tolist()
-        self.said = every[:, kept].tocsr()
+        self.features = every[:, kept].tocsr()
 
     def _patients(self, notes: Sequence[Example], every: csr_matrix) -> Places:
         """Return how many patients have each attribute."""
@@ -75,13 +76,13 @@ class Evidence:
         counted: Places = np.asarray(((having @ every) > 0).sum(axis=0), dtype=np.int64).ravel()
         return counted
 
-    def shown(self, rows: Places) -> csr_matrix:
+    def positions(self, rows: Places) -> csr_matrix:
         """Return which keys each row has: (rows, keys), ones."""
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 
         keys = self._keys(rows)
         borders = np.arange(len(rows) + 1) * keys.shape[1]
-        return csr_matrix((np.ones(keys.size, np.float32), keys.ravel(), borders), (len(rows), self.said.shape[0]))
+        return csr_matrix((np.ones(keys.size, np.float32), keys.ravel(), borders), (len(rows), self.features.shape[0]))
 
     def _keys(self, rows: Places) -> NDArray[np.int32]:
         return np.stack([numbers[rows + offset] for numbers, offset in self._columns], axis=1)

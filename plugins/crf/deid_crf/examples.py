@@ -58,7 +58,7 @@ def examples(
 def sequences(note: Example, *, grouping: int, longest: int, keep_empty: float, draw: random.Random) -> Iterator[range]:
     """Yield the sequences of a training note, as ranges of tokens.
 
-    A sentence without a span and without an opinion is left out with the chance ``1 - keep_empty``; what is before
+    A sentence without a span and without a prediction is left out with the chance ``1 - keep_empty``; what is before
     it and what is after it are then sequences of their own.
 
     Args:
@@ -69,12 +69,12 @@ def sequences(note: Example, *, grouping: int, longest: int, keep_empty: float, 
         draw: Source of chance.
     """
     parts = sentences(note.view.text, note.view.tokens)
-    opinion = note.view.opinion or [OUTSIDE] * len(note.tags)
+    predictions = note.view.predictions or [OUTSIDE] * len(note.tags)
     for group in range(0, len(parts), grouping):
         first = stop = -1
         for part in parts[group : group + grouping]:
             rows = slice(part.start, part.stop)
-            empty = {OUTSIDE}.issuperset(note.tags[rows]) and {OUTSIDE}.issuperset(opinion[rows])
+            empty = {OUTSIDE}.issuperset(note.tags[rows]) and {OUTSIDE}.issuperset(predictions[rows])
             if empty and draw.random() >= keep_empty:
                 if first < stop:
                     yield range(first, stop)

@@ -34,37 +34,37 @@ class Likelihood:
         active = len(order) - np.cumsum(np.bincount(sizes))[:-1]
         borders = np.concatenate([[0], np.cumsum(active)])
         self._steps = [slice(first, stop) for first, stop in pairwise(borders.tolist())]
-        places, told = np.empty(borders[-1], np.int64), np.empty(borders[-1], np.int64)
+        places, gold_tags = np.empty(borders[-1], np.int64), np.empty(borders[-1], np.int64)
         for place, number in enumerate(order):
             at = borders[: len(rows[number])] + place
-            places[at], told[at] = rows[number], tags[number]
+            places[at], gold_tags[at] = rows[number], tags[number]
         self._after = np.arange(active[0], borders[-1])
         self._before = np.concatenate(
             [np.arange(first, first + count) for first, count in zip(borders, active[1:], strict=False)]
             or [np.zeros(0, np.int64)]
         )
         self._width = width
-        self._said, self._shown = evidence.said, evidence.shown(places)
-        self._said_by, self._shown_by = self._said.T.tocsr(), self._shown.T.tocsr()
-        self._observe(told)
+        self._features, self._positions = evidence.features, evidence.positions(places)
+        self._features_by, self._positions_by = self._features.T.tocsr(), self._positions.T.tocsr()
+        self._observe(gold_tags)
 
-    def _observe(self, told: Places) -> None:
+    def _observe(self, gold_tags: Places) -> None:
         """Number the parameters, and count what each of them stands for in the training tags."""
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 
-        shape = (len(told), self._width)
-        gold = csr_matrix((np.ones(len(told), np.float32), (np.arange(len(told)), told)), shape)
-        seen = (self._said_by @ (self._shown_by @ gold)).tocsr()
+        shape = (len(gold_tags), self._width)
+        gold = csr_matrix((np.ones(len(gold_tags), np.float32), (np.arange(len(gold_tags)), gold_tags)), shape)
+        seen = (self._features_by @ (self._positions_by @ gold)).tocsr()
         seen.sort_indices()
         self._cells = np.repeat(np.arange(seen.shape[0]), np.diff(seen.indptr)) * self._width + seen.indices
-        moves = np.bincount(told[self._before] * self._width + told[self._after], minlength=self._width**2)
+        moves = np.bincount(gold_tags[self._before] * self._width + gold_tags[self._after], minlength=self._width**2)
         self._moves = np.flatnonzero(moves)
         self._seen = np.concatenate([seen.data, moves[self._moves]]).astype(np.float64)
         self.size = len(self._seen)
 
     def weights(self, parameters: Parameters) -> tuple[Rows, Rows]:
         """Return the weights of attributes, (attributes, tags), and of transitions, (before, after)."""
-        states = np.zeros(self._said.shape[1] * self._width, dtype=np.float32)
+        states = np.zeros(self._features.shape[1] * self._width, dtype=np.float32)
         moves = np.zeros(self._width**2, dtype=np.float32)
         states[self._cells] = parameters[: len(self._cells)]
         moves[self._moves] = parameters[len(self._cells) :]
@@ -73,7 +73,7 @@ class Likelihood:
     def __call__(self, parameters: Parameters) -> tuple[float, Parameters]:
         """Return the negative logarithmic likelihood and its gradient."""
         states, moves = self.weights(parameters)
-        emitted = self._shown @ (self._said @ states)
+        emitted = self._positions @ (self._features @ states)
         highest = emitted.max(axis=1, keepdims=True)
         np.exp(np.subtract(emitted, highest, out=emitted), out=emitted)
         np.exp(moves, out=moves)
@@ -84,7 +84,7 @@ class Likelihood:
         emitted *= backward
         expected_moves = moves * (forward[self._before].T @ emitted[self._after])
         forward *= backward
-        expected_states = self._said_by @ (self._shown_by @ forward)
+        expected_states = self._features_by @ (self._positions_by @ forward)
         expected = np.concatenate([expected_states.ravel()[self._cells], expected_moves.ravel()[self._moves]])
         return ways - float(self._seen @ parameters), expected - self._seen
 

@@ -38,7 +38,7 @@ class Model:
         scheme: Of the tags.
         grouping: Consecutive sentences in one sequence.
         window: Words to either side that count.
-        opinion: Detector that is asked, or empty.
+        predictions_of: Detector whose predictions are features, or empty.
         weights: Of attributes and transitions.
         statistics: Words in normal form, and the labels they had in training.
         lists: Compiled lists in the folder.
@@ -52,7 +52,7 @@ class Model:
     scheme: TagScheme
     grouping: int
     window: int
-    opinion: str
+    predictions_of: str
     weights: Weights
     statistics: Tally = field(repr=False)
     lists: Sequence[Path] = ()
@@ -82,7 +82,7 @@ def write_model(folder: Path, model: Model) -> None:
         "scheme": model.scheme.value,
         "grouping": model.grouping,
         "window": model.window,
-        "opinion": model.opinion,
+        "predictions_of": model.predictions_of,
         "min_score": model.min_score,
         "lists": [path.name for path in model.lists],
     }
@@ -131,7 +131,7 @@ def _model(folder: Path, about: Mapping[str, Any]) -> Model:
         scheme=TagScheme(about["scheme"]),
         grouping=int(about["grouping"]),
         window=int(about["window"]),
-        opinion=str(about["opinion"]),
+        predictions_of=str(about.get("predictions_of", about.get("opinion", ""))),
         weights=_weights(folder, tags=len(about["tags"])),
         statistics=json.loads((folder / STATISTICS).read_text(encoding="utf-8")),
         min_score=float(about["min_score"]),

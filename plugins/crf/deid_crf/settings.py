@@ -22,9 +22,9 @@ class Settings:
         min_patients: What fewer patients' notes have is left out of the model; a note that names no patient
             counts as one.
         window: Words to either side of a token that count, 0 to 8.
-        keep_empty: Share of the sentences used in training among those without a span and without an opinion.
-        opinion: Detector whose opinion is asked in training and in use, or empty.
-        opinion_dropout: Share of the opinion's spans that are hidden in training, so that the tagger also learns to
+        keep_empty: Share of the sentences used in training among those without a span and without a prediction.
+        predictions_of: Detector whose predictions are features, in training and in use; or empty.
+        prediction_dropout: Share of the predicted spans that are left out in training, so that the tagger also learns to
             find what the detector that is asked does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
         min_score: Less probable spans are not returned, where the detector is not told otherwise.
@@ -36,8 +36,8 @@ class Settings:
     min_patients: int = 2
     window: int = 3
     keep_empty: float = 0.25
-    opinion: str = "rules"
-    opinion_dropout: float = 0.0
+    predictions_of: str = "rules"
+    prediction_dropout: float = 0.0
     gazetteers: tuple[str, ...] = ()
     min_score: float = 0.0
 
@@ -72,7 +72,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "min_patients": (1, 1_000),
     "window": (0, 8),
     "keep_empty": (0.0, 1.0),
-    "opinion_dropout": (0.0, 1.0),
+    "prediction_dropout": (0.0, 1.0),
     "min_score": (0.0, 1.0),
 }
 

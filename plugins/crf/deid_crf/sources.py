@@ -19,7 +19,7 @@ class Sources:
     """Another detector and lists, in training as in use.
 
     Args:
-        opinion: Name of a detector, or empty.
+        predictions_of: Name of a detector, or empty.
         lists: Compiled lists.
 
     Raises:
@@ -27,15 +27,15 @@ class Sources:
         InputError: A list is missing or broken.
     """
 
-    def __init__(self, opinion: str, lists: Sequence[Path]) -> None:
+    def __init__(self, predictions_of: str, lists: Sequence[Path]) -> None:
         self._lists = Lists(lists) if lists else None
         self._detector = None
-        if opinion:
+        if predictions_of:
             try:
-                self._detector = load(opinion, options={"profile": PROFILE} if opinion == "rules" else {})
+                self._detector = load(predictions_of, options={"profile": PROFILE} if predictions_of == "rules" else {})
             except PluginError as error:
                 raise PluginError(
-                    f'the crf tagger asks {opinion!r} for its opinion: {error}; install it, or train with opinion = ""'
+                    f'the crf tagger asks {predictions_of!r} for its predictions: {error}; install it, or train with predictions_of = ""'
                 ) from error
 
     def views(self, notes: Sequence[Note]) -> list[View]:
@@ -44,7 +44,7 @@ class Sources:
         if self._detector is not None:
             found = self._detector.detect(notes)
             views = [
-                replace(view, opinion=projected(spans.spans, view.tokens))
+                replace(view, predictions=projected(spans.spans, view.tokens))
                 for view, spans in zip(views, found, strict=True)
             ]
         if self._lists is not None:
@@ -52,25 +52,25 @@ class Sources:
         return views
 
 
-def with_dropout(opinion: Sequence[str], share: float, draw: random.Random) -> list[str]:
-    """Return an opinion without some of its spans, each left out with the chance ``share``."""
-    kept, hidden = [], False
-    for said in opinion:
-        if said.startswith("B"):
-            hidden = draw.random() < share
-        kept.append(OUTSIDE if hidden else said)
+def with_dropout(predictions: Sequence[str], share: float, draw: random.Random) -> list[str]:
+    """Return a prediction without some of its spans, each left out with the chance ``share``."""
+    kept, is_dropped = [], False
+    for tag in predictions:
+        if tag.startswith("B"):
+            is_dropped = draw.random() < share
+        kept.append(OUTSIDE if is_dropped else tag)
     return kept
 
 
 def projected(spans: Sequence[Span], tokens: Sequence[Token]) -> list[str]:
     """Return for each token ``O``, ``B-LABEL`` or ``I-LABEL``; of overlapping spans the first has the token."""
-    said = [OUTSIDE] * len(tokens)
+    tags = [OUTSIDE] * len(tokens)
     at = 0
     for span in spans:
         while at < len(tokens) and tokens[at][1] <= span.start:
             at += 1
         prefix = "B"
         while at < len(tokens) and tokens[at][0] < span.end:
-            said[at] = f"{prefix}-{span.label.value}"
+            tags[at] = f"{prefix}-{span.label.value}"
             prefix, at = "I", at + 1
-    return said
+    return tags

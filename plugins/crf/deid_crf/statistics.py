@@ -64,11 +64,11 @@ def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
         return UNSEEN
     size = sum(count for label, count in labels.items() if label != PATIENTS)
     step = bisect_right(_SIZES, size)
-    said = []
+    named = []
     for label in sorted(label for label, count in labels.items() if count and label != PATIENTS):
         share = f"{label}:{bisect_right(_SHARES, labels[label] / size)}"
-        said += [share, f"{share}:{step}"]
-    return tuple(said)
+        named += [share, f"{share}:{step}"]
+    return tuple(named)
 
 
 class Memory(dict[str, tuple[str, ...]]):

@@ -24,7 +24,7 @@ BATCH_ROWS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TokenSequence:
     """A sequence of a note.
 
     Args:
@@ -48,7 +48,7 @@ class Solved:
         tags: Best legal tag of each row.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[TokenSequence]
     posterior: Posterior = field(repr=False)
     tags: Numbers = field(repr=False)
 
@@ -66,7 +66,7 @@ class Tagger:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._sources = Sources(model.opinion, model.lists)
+        self._sources = Sources(model.predictions_of, model.lists)
         self._statistics = Memory(model.statistics)
         self._channels = channels(model.window)
         self._tables = [Table(channel, model.weights) for channel in self._channels]
@@ -80,11 +80,11 @@ class Tagger:
         """Yield every sequence of the notes once, in order, many at a time."""
         pad = reach(self._model.window)
         numbers = self._numbers(views, pad)
-        parts: list[Part] = []
+        parts: list[TokenSequence] = []
         first = pad
         for note, view in enumerate(views):
             parts += [
-                Part(note, part.start, range(first + part.start, first + part.stop))
+                TokenSequence(note, part.start, range(first + part.start, first + part.stop))
                 for part in inputs(view.text, view.tokens, grouping=self._model.grouping, longest=LONGEST)
             ]
             first += len(view.tokens) + pad
@@ -101,12 +101,15 @@ class Tagger:
             for number, (channel, table) in enumerate(zip(self._channels, self._tables, strict=True))
         ]
 
-    def _solved(self, parts: Sequence[Part], numbers: Sequence[NDArray[np.int32]]) -> Solved:
+    def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
         emissions = np.zeros((stop - first, len(self._model.tags)), dtype=np.float32)
         for table, of_channel in zip(self._tables, numbers, strict=True):
             table.add_to(emissions, of_channel, first)
-        moved = [Part(part.note, part.first, range(part.rows.start - first, part.rows.stop - first)) for part in parts]
+        moved = [
+            TokenSequence(part.note, part.first, range(part.rows.start - first, part.rows.stop - first))
+            for part in parts
+        ]
         batch = Batch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain)
         return Solved(moved, found, best(emissions, batch, self._chain, found.tags))
@@ -127,7 +130,7 @@ def with_edges(notes: Sequence[Keys], edge: object, pad: int) -> list[object]:
     return joined
 
 
-def _batches(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+def _batches(parts: Sequence[TokenSequence]) -> Iterator[Sequence[TokenSequence]]:
     """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence."""
     first = 0
     for number, part in enumerate(parts):

@@ -60,11 +60,12 @@ class CrfTrainer:
         settings = Settings.of(task.settings)
         lists = [Path(path) for path in settings.gazetteers]
         documents = [document for phase in task.phases for document in phase]
-        views = Sources(settings.opinion, lists).views([document.note for document in documents])
-        if settings.opinion_dropout:
+        views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
+        if settings.prediction_dropout:
             draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
             views = [
-                replace(view, opinion=with_dropout(view.opinion, settings.opinion_dropout, draw)) for view in views
+                replace(view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw))
+                for view in views
             ]
         tagged = [
             encode(labelled(document.spans, native=task.native), view.tokens, task.scheme)[0]
@@ -85,7 +86,7 @@ class CrfTrainer:
             scheme=task.scheme,
             grouping=task.grouping,
             window=settings.window,
-            opinion=settings.opinion,
+            predictions_of=settings.predictions_of,
             weights=weights,
             statistics=known(counted, min_patients=settings.min_patients),
             lists=lists,
@@ -140,10 +141,10 @@ def _likelihood(
 ) -> Likelihood:
     numbers = {tag: number for number, tag in enumerate(tags)}
     draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
-    rows, told = [], []
+    rows, gold_tags = [], []
     for note, first in zip(notes, evidence.first, strict=True):
         of_note = np.array([numbers[tag] for tag in note.tags])
         for part in sequences(note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw):
             rows.append(np.arange(first + part.start, first + part.stop))
-            told.append(of_note[part.start : part.stop])
-    return Likelihood(evidence, rows, told, width=len(tags))
+            gold_tags.append(of_note[part.start : part.stop])
+    return Likelihood(evidence, rows, gold_tags, width=len(tags))

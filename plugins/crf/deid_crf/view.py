@@ -34,7 +34,7 @@ class View:
         tokens: Offsets.
         words: Text of the tokens.
         lows: Words in normal form.
-        opinion: What another detector says of each token, ``O`` or ``B-LABEL`` or ``I-LABEL``.
+        predictions: What another detector found at each token, ``O`` or ``B-LABEL`` or ``I-LABEL``.
         hits: Lists that hold each token, or the phrase that it is part of.
     """
 
@@ -42,12 +42,12 @@ class View:
     tokens: Sequence[Token]
     words: Sequence[str] = field(repr=False)
     lows: Sequence[str] = field(repr=False)
-    opinion: Sequence[str] = ()
+    predictions: Sequence[str] = ()
     hits: Sequence[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, text: str) -> View:
-        """Return a text's view, without opinions and lists."""
+        """Return a text's view, without predictions and lists."""
         tokens = tokenize(text)
         words = [text[start:end] for start, end in tokens]
         return cls(text, tokens, words, [normal(word) for word in words])
@@ -137,37 +137,37 @@ def _chunks(view: View) -> list[tuple[str, int]]:
     return found
 
 
-def nearby(opinion: Sequence[str]) -> list[tuple[str, int, str, int]]:
-    """Return for each token the label of the opinion before it and of the one after it, and how far, in steps."""
-    left = _last(opinion)
-    right = _last(opinion[::-1])[::-1]
+def nearby(predictions: Sequence[str]) -> list[tuple[str, int, str, int]]:
+    """Return for each token the label of the prediction before it and of the one after it, and how far, in steps."""
+    left = _last(predictions)
+    right = _last(predictions[::-1])[::-1]
     return [(*before, *after) for before, after in zip(left, right, strict=True)]
 
 
-def _last(opinion: Sequence[str]) -> list[tuple[str, int]]:
-    """The label of the last opinion that ended before each token."""
+def _last(predictions: Sequence[str]) -> list[tuple[str, int]]:
+    """The label of the last prediction that ended before each token."""
     found = []
     ended, since, current = "", 0, "O"
-    for said in opinion:
+    for tag in predictions:
         since += 1
-        if current != "O" and said[2:] != current[2:]:
+        if current != "O" and tag[2:] != current[2:]:
             ended, since = current[2:], 1
-        current = said
+        current = tag
         step = bisect_right(_NEAR_STEPS, since)
         found.append((ended, step) if ended and step < _TOO_FAR else ("", 0))
     return found
 
 
 def elsewhere(view: View, fields: Sequence[tuple[str, str, int]]) -> list[tuple[str, ...]]:
-    """Return for each name-like token the fields, and the opinions, under which it stands elsewhere in the note."""
+    """Return for each name-like token the fields, and the predictions, under which it stands elsewhere in the note."""
     places: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    opinions = view.opinion or ["O"] * len(view.words)
-    said = [_said(*place) for place in zip(view.words, fields, opinions, strict=True)]
-    for low, names in zip(view.lows, said, strict=True):
+    predictions = view.predictions or ["O"] * len(view.words)
+    named = [_features(*place) for place in zip(view.words, fields, predictions, strict=True)]
+    for low, names in zip(view.lows, named, strict=True):
         for name in names:
             places[low][name] += 1
     found: list[tuple[str, ...]] = []
-    for word, low, own in zip(view.words, view.lows, said, strict=True):
+    for word, low, own in zip(view.words, view.lows, named, strict=True):
         known = places.get(low) if _is_telling(word) else None
         if not known:
             found.append(())
@@ -180,9 +180,9 @@ def _is_telling(word: str) -> bool:
     return len(word) >= _MIN_LETTERS and (word[0].isupper() or word[0].isdecimal())
 
 
-def _said(word: str, place: tuple[str, str, int], opinion: str) -> tuple[str, ...]:
+def _features(word: str, place: tuple[str, str, int], prediction: str) -> tuple[str, ...]:
     if not _is_telling(word):
         return ()
     last, _, step = place
     in_field = (f"f{last}",) if last and step < _NEAR_FIELD else ()
-    return in_field if opinion == "O" else (*in_field, f"o{opinion[2:]}")
+    return in_field if prediction == "O" else (*in_field, f"o{prediction[2:]}")

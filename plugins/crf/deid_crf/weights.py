@@ -103,10 +103,12 @@ class Table:
         return np.array(found, dtype=np.int32)
 
     def _learn(self, keys: Sequence[Hashable]) -> None:
-        said = {distance: self._channel.said(keys, distance) for distance in {*map(abs, self._channel.offsets)}}
+        features = {distance: self._channel.features(keys, distance) for distance in {*map(abs, self._channel.offsets)}}
         added = np.stack(
             [
-                self._weights.sums([[known[name] for name in names if name in known] for names in said[abs(offset)]])
+                self._weights.sums(
+                    [[known[name] for name in names if name in known] for names in features[abs(offset)]]
+                )
                 for offset, known in zip(self._channel.offsets, self._known, strict=True)
             ]
         )

@@ -46,7 +46,7 @@ def _kind(char: str) -> str:
 
 
 def attributes(word: str, distance: int) -> list[str]:
-    """Return what is said of a word that many tokens away; the farther, the less.
+    """Return a word's attributes that many tokens away; the farther, the less.
 
     Args:
         word: A token's text, or ``EDGE``.
@@ -55,14 +55,14 @@ def attributes(word: str, distance: int) -> list[str]:
     if word == EDGE:
         return ["edge"]
     low = normal(word)
-    said = [f"l{low}", f"z{short_shape(word)}"]
+    named = [f"l{low}", f"z{short_shape(word)}"]
     if distance <= 2:
-        said.append(f"s3{low[-3:]}")
+        named.append(f"s3{low[-3:]}")
     if distance <= 1:
-        said += [f"p3{low[:3]}", f"s2{low[-2:]}", f"h{shape(word)}", f"n{min(len(word), LONG_WORD)}"]
+        named += [f"p3{low[:3]}", f"s2{low[-2:]}", f"h{shape(word)}", f"n{min(len(word), LONG_WORD)}"]
     if distance == 0:
-        said += _details(word, low)
-    return said
+        named += _details(word, low)
+    return named
 
 
 def _details(word: str, low: str) -> list[str]:

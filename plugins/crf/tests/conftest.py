@@ -24,7 +24,7 @@ LETTERS = (
     "Lives in <CITY>Astley</CITY>, seen by Dr <NAME>Nia Holt</NAME> on <DATE>2 July 2017</DATE>.\n",
 )
 SETTINGS: Mapping[str, Any] = {
-    "opinion": "",
+    "predictions_of": "",
     "min_patients": 1,
     "c1": 0.0,
     "c2": 0.01,

@@ -21,7 +21,7 @@ NAMES = ("w0:lanna", "w-1:ldr", "w2:s3ith", "f:ldate", "odd")
 @pytest.fixture
 def weighted(tmp_path: Path) -> Path:
     """A model whose attributes speak for B-NAME, I-NAME and B-DATE with weights that are known."""
-    said = {
+    named = {
         "w0:lanna": {"B-NAME": 2.0, "I-NAME": 3.0},
         "w-1:ldr": {"B-NAME": 4.0, "O": 9.0},
         "w2:s3ith": {"I-NAME": 1.0, "B-DATE": -5.0},
@@ -29,17 +29,17 @@ def weighted(tmp_path: Path) -> Path:
         "odd": {"B-DATE": 0.5},
     }
     tags = ("O", "B-DATE", "I-DATE", "B-NAME", "I-NAME")
-    sizes = [len(said[name]) for name in NAMES]
+    sizes = [len(named[name]) for name in NAMES]
     weights = Weights(
         {name: number for number, name in enumerate(NAMES)},
         np.cumsum([0, *sizes]).astype(np.int64),
-        np.array([tags.index(tag) for name in NAMES for tag in said[name]], dtype=np.int32),
-        np.array([value for name in NAMES for value in said[name].values()], dtype=np.float32),
+        np.array([tags.index(tag) for name in NAMES for tag in named[name]], dtype=np.int32),
+        np.array([value for name in NAMES for value in named[name].values()], dtype=np.float32),
         np.zeros((5, 5), dtype=np.float32),
     )
     model = Model(
         version="1", tags=tags, labels={"NAME": Phi.NAME, "DATE": Phi.DATE}, native=False, scheme=TagScheme.BIO,
-        grouping=1, window=2, opinion="", weights=weights, statistics={},
+        grouping=1, window=2, predictions_of="", weights=weights, statistics={},
     )  # fmt: skip
     write_model(tmp_path, model)
     return tmp_path

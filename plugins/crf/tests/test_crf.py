@@ -206,14 +206,16 @@ def test_settings_are_completed_and_survive_json(toy: SimpleNamespace) -> None:
     assert isinstance(CrfTrainer(), Trainer)
 
 
-def test_an_opinion_that_is_not_installed_is_one_clear_line(
+def test_an_prediction_that_is_not_installed_is_one_clear_line(
     toy: SimpleNamespace, toy_model: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(PluginError, match=r"asks 'oracle' for its opinion: unknown detector 'oracle'.*opinion = \"\""):
-        toy.trained(tmp_path, toy.task(settings={**toy.settings, "opinion": "oracle"}))
+    with pytest.raises(
+        PluginError, match=r"asks 'oracle' for its predictions: unknown detector 'oracle'.*predictions_of = \"\""
+    ):
+        toy.trained(tmp_path, toy.task(settings={**toy.settings, "predictions_of": "oracle"}))
 
-    model = altered(toy_model, tmp_path / "model", opinion="oracle")
-    with pytest.raises(PluginError, match="asks 'oracle' for its opinion"):
+    model = altered(toy_model, tmp_path / "model", predictions_of="oracle")
+    with pytest.raises(PluginError, match="asks 'oracle' for its predictions"):
         CrfDetector(model=model)
 
 
@@ -327,10 +329,10 @@ def test_many_notes_are_read_with_little_work_for_each_token(toy: SimpleNamespac
     assert (calls["call"] + calls["c_call"]) / tokens < 70  # 49 when this was written
 
 
-def test_hidden_opinions_teach_the_tagger_to_do_without(toy: SimpleNamespace, tmp_path: Path) -> None:
-    given = {**toy.settings, "opinion": "rules"}
+def test_dropped_predictions_teach_the_tagger_to_do_without(toy: SimpleNamespace, tmp_path: Path) -> None:
+    given = {**toy.settings, "predictions_of": "rules"}
     toy.trained(tmp_path / "trusting", toy.task(settings=given))
-    toy.trained(tmp_path / "wary", toy.task(settings={**given, "opinion_dropout": 1.0}))
+    toy.trained(tmp_path / "wary", toy.task(settings={**given, "prediction_dropout": 1.0}))
 
     assert "o:tB-" in (tmp_path / "trusting" / "attributes.txt").read_text()
     assert "o:tB-" not in (tmp_path / "wary" / "attributes.txt").read_text()

@@ -40,9 +40,9 @@ def test_words_have_forms(word: str, low: str, long: str, short: str) -> None:
 
 
 def test_a_nearer_word_says_all_that_a_farther_one_says_and_more() -> None:
-    said = [set(attributes("Larkham", distance)) for distance in range(4)]
+    named = [set(attributes("Larkham", distance)) for distance in range(4)]
 
-    assert said[3] < said[2] < said[1] < said[0]
+    assert named[3] < named[2] < named[1] < named[0]
 
 
 def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
@@ -83,7 +83,7 @@ def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> N
     assert by_word[("Holt", 33)] == ()
 
 
-def test_opinions_before_and_after_a_token_are_seen_from_it() -> None:
+def test_predictions_before_and_after_a_token_are_seen_from_it() -> None:
     found = nearby(["B-RELATIVE", "O", "O", "B-AGE", "I-AGE", "O"])
 
     assert [(before, after) for before, _, after, _ in found] == [
@@ -125,12 +125,12 @@ def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
         (1, 0.0, ["C Moss d.", "G Holt."]),
     ],
 )
-def test_sentences_without_span_or_opinion_may_be_left_out(
+def test_sentences_without_span_or_prediction_may_be_left_out(
     grouping: int, keep_empty: float, expected: list[str]
 ) -> None:
     view = View.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
     tags = ["S-NAME" if word == "Moss" else "O" for word in view.words]
-    note = Example(replace(view, opinion=["B-NAME" if word == "Holt" else "O" for word in view.words]), tags)
+    note = Example(replace(view, predictions=["B-NAME" if word == "Holt" else "O" for word in view.words]), tags)
 
     parts = sequences(note, grouping=grouping, longest=100, keep_empty=keep_empty, draw=random.Random(0))
 
@@ -170,8 +170,8 @@ def test_training_and_use_name_the_same_attributes() -> None:
     view = View.of("Patient: Ada Moss\nSeen on 3 May.")
     found, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
     evidence = Evidence(found, channels(3), min_patients=1)
-    said = evidence.shown(evidence.first[0] + np.arange(len(view.tokens))) @ evidence.said
-    in_training = [{evidence.names[number] for number in row.indices} for row in said]
+    named = evidence.positions(evidence.first[0] + np.arange(len(view.tokens))) @ evidence.features
+    in_training = [{evidence.names[number] for number in row.indices} for row in named]
 
     for at in range(len(view.tokens)):
         in_use = set()

@@ -26,8 +26,8 @@ from deid_assets.extending.formats import (
     Annotated,
     ArchiveError,
     Budget,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -101,7 +101,7 @@ class _Parts:
     tags: int = 0
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note, and a fault for each document that is embedded in it."""
     try:
         parts = _parts(source.path, options)
@@ -124,7 +124,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     if not text.strip() and (parts.pictures or not text):
         yield without_text(source, pictures=parts.pictures)
     else:
-        yield Draft(source.name, source.note_id, text)
+        yield ParsedNote(source.name, source.note_id, text)
     yield from attachment_faults(source, parts.attachments, options)
 
 

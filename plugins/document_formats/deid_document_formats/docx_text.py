@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import Change, Runs, versions
 
-_SIGNS = {
+_CHARACTERS = {
     "tab": "\t",
     "ptab": "\t",
     "br": "\n",
@@ -89,8 +89,8 @@ def _collect(element: Element, change: Change, runs: Runs, boxes: list[str]) -> 
         name = local_name(child)
         if name in ("t", "delText"):
             runs.append((child.text or "", "deleted" if name == "delText" else change))
-        elif name in _SIGNS:
-            runs.append((_SIGNS[name], change))
+        elif name in _CHARACTERS:
+            runs.append((_CHARACTERS[name], change))
         elif name == "sym":
             runs.append((_symbol(child), change))
         elif name == "txbxContent":

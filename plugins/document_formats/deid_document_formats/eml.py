@@ -17,8 +17,8 @@ from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,
     Annotated,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -46,7 +46,7 @@ _SUFFIXES = {
 _MAX_DEPTH = 5
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the message as one note, and each attachment as a fault or, where asked for, as its notes."""
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES + _MAX_ATTACHED_BYTES
     blob = read_bytes(source, max_bytes=max_bytes, note_id=source.note_id)
@@ -61,21 +61,21 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     yield from _read(source, message, options, depth=0)
 
 
-def _read(source: Source, message: Message, options: ReadOptions, *, depth: int) -> Iterator[Draft | Fault]:
+def _read(source: Source, message: Message, options: ReadOptions, *, depth: int) -> Iterator[ParsedNote | Fault]:
     try:
         mail = mail_of(message, encoding=options.encoding)
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return
     if mail.text:
-        yield Draft(source.name, source.note_id, mail.text)
+        yield ParsedNote(source.name, source.note_id, mail.text)
     else:
         reason = "has neither text nor a header that is read; remove it or export it again"
         yield source.fault("empty-file", reason, note_id=source.note_id)
     yield from _attachments(source, mail, options, depth=depth)
 
 
-def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int) -> Iterator[Draft | Fault]:
+def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int) -> Iterator[ParsedNote | Fault]:
     choice = options.of(Documents).attachments
     if choice == "skip":
         return
@@ -98,7 +98,7 @@ def _suffix_of(part: Message) -> str:
 
 def _read_attachment(
     source: Source, part: Message, note_id: str, *, suffix: str, options: ReadOptions, depth: int
-) -> Iterator[Draft | Fault]:
+) -> Iterator[ParsedNote | Fault]:
     """Yield what another reader finds in an attachment, which lies in a private folder meanwhile."""
     name = note_id.rpartition("/")[2] + suffix
     with private_folder() as folder:

@@ -13,8 +13,8 @@ from pathlib import Path
 from deid_assets.extending import InputError
 from deid_assets.extending.formats import (
     Annotated,
-    Draft,
     Fault,
+    ParsedNote,
     ReadOptions,
     RecordError,
     Source,
@@ -31,7 +31,7 @@ _BYTES_PER_CHAR = 8
 _MAX_PICTURE_BYTES = 1 << 26
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
+def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note, and a fault for each object that is embedded in it."""
     max_bytes = options.max_note_chars * _BYTES_PER_CHAR + _MAX_PICTURE_BYTES
     blob = read_bytes(source, max_bytes=max_bytes, note_id=source.note_id)
@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[Draft | Fault]:
     if not text.strip() and (document.pictures or not text):
         yield without_text(source, pictures=document.pictures)
     else:
-        yield Draft(source.name, source.note_id, text)
+        yield ParsedNote(source.name, source.note_id, text)
     yield from attachment_faults(source, document.objects, options)
 
 

@@ -9,7 +9,7 @@ from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import Change, Runs, hidden_lines, versions
 from deid_document_formats.rtf_tokens import Token, tokens
 from deid_document_formats.rtf_words import (
-    BREAK_SIGNS,
+    BREAK_SYMBOLS,
     BREAKS,
     CHARS,
     CODE_PAGES,
@@ -18,9 +18,9 @@ from deid_document_formats.rtf_words import (
     PROGRAM_PAGES,
     PROPERTIES,
     SECTIONS,
-    SIGNS,
     SYMBOL_BASE,
     SYMBOL_SET,
+    SYMBOLS,
     TRANSPARENT,
     WITHOUT_TEXT,
     page_of,
@@ -112,7 +112,7 @@ class RtfText:
             "open": self._open,
             "close": self._close,
             "word": self._word,
-            "sign": self._sign,
+            "symbol": self._symbol,
             "text": self._bytes_of,
         }
         for number, token in enumerate(tokens(blob)):
@@ -233,17 +233,17 @@ class RtfText:
         self._state.is_symbol = page is None
         self._state.code_page = page or self._default_page
 
-    def _sign(self, token: Token) -> None:
+    def _symbol(self, token: Token) -> None:
         if self._skip:
             self._skip -= 1
         elif token.name == "*":
             self._state.is_optional = True
-        elif token.name in BREAK_SIGNS:
+        elif token.name in BREAK_SYMBOLS:
             self._break(is_row=False)
         elif token.name in "\\{}":
             self._put(token.name)
-        elif token.name in SIGNS:
-            self._put(SIGNS[token.name])
+        elif token.name in SYMBOLS:
+            self._put(SYMBOLS[token.name])
 
     def _bytes_of(self, token: Token) -> None:
         content = token.content

@@ -21,8 +21,8 @@ class Token(NamedTuple):
     r"""One token.
 
     Args:
-        kind: ``word``, ``sign`` (a backslash and one sign), ``text``, ``open``, ``close`` or ``bad``.
-        name: Of a control word or sign.
+        kind: ``word``, ``symbol`` (a backslash and one character), ``text``, ``open``, ``close`` or ``bad``.
+        name: Of a control word or symbol.
         number: Of a control word, where it has one.
         content: Of text, the bytes; of a ``\'hh``, one byte.
         is_hex: The text is one ``\'hh``.
@@ -44,7 +44,7 @@ def tokens(blob: bytes) -> Iterator[Token]:
             yield Token("bad")
             return
         at = match.end()
-        word, number, code, sign, brace, text = match.groups()
+        word, number, code, symbol, brace, text = match.groups()
         if word is not None:
             value = None if number is None else int(number)
             if word == b"bin":
@@ -55,8 +55,8 @@ def tokens(blob: bytes) -> Iterator[Token]:
             yield Token("word", word.decode(), value)
         elif code is not None:
             yield Token("text", content=bytes.fromhex(code.decode()), is_hex=True)
-        elif sign is not None:
-            yield Token("sign", sign.decode("latin-1"))
+        elif symbol is not None:
+            yield Token("symbol", symbol.decode("latin-1"))
         elif brace is not None:
             yield Token("open" if brace == b"{" else "close")
         elif text is not None:

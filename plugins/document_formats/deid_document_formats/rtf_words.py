@@ -11,8 +11,8 @@ CHARS = {
     "ltrmark": "\u200e", "rtlmark": "\u200f", "cell": "\t", "nestcell": "\t",
 }  # fmt: skip
 BREAKS = frozenset({"par", "sect", "page", "column", "row", "nestrow"})
-SIGNS = {"~": "\u00a0", "_": "\u2011", "\t": "\t"}
-BREAK_SIGNS = frozenset({"\n", "\r"})
+SYMBOLS = {"~": "\u00a0", "_": "\u2011", "\t": "\t"}
+BREAK_SYMBOLS = frozenset({"\n", "\r"})
 SECTIONS = {
     **dict.fromkeys(("header", "headerl", "headerr", "headerf"), "headers"),
     **dict.fromkeys(("footer", "footerl", "footerr", "footerf"), "footers"),

@@ -34,7 +34,7 @@ def text_of(body, tmp_path, head=r"{\rtf1\ansi\ansicpg1252 "):
 BODIES = [
     ("paragraphs", "a\\par\nb\r\nc\\par\\pard d", "a\nbc\nd"),
     ("escapes", r"\\ \{ \} a\~b a\_b a\-b", "\\ { } a\u00a0b a\u2011b ab"),
-    ("a break written as a sign", "a\\\nb", "a\nb"),
+    ("a break written as a symbol", "a\\\nb", "a\nb"),
     ("signs", r"a\tab b\line c\emdash d\rquote s", "a\tb\nc\u2014d\u2019s"),
     ("formatting is no text", r"{\b Jane}\i  Doe\i0\fs24 .", "Jane Doe."),
     ("code page of the document", r"Jos\'e9", "Jos\xe9"),

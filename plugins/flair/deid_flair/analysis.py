@@ -18,7 +18,7 @@ from deid_flair.quiet import quiet
 
 if TYPE_CHECKING:
     from deid_flair.network import Network
-    from deid_flair.parts import Part
+    from deid_flair.parts import EmbeddingPart
 
 Rows = NDArray[np.float32]
 _TOGETHER = 32  # inputs that are embedded at once
@@ -126,7 +126,7 @@ def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: in
     ]
 
 
-def _vectors(part: Part, words: Sequence[str]) -> Rows:
+def _vectors(part: EmbeddingPart, words: Sequence[str]) -> Rows:
     import torch  # noqa: PLC0415 - heavy
 
     embedding: Any = part.embedding

@@ -17,7 +17,14 @@ from flair.embeddings import FlairEmbeddings, WordEmbeddings
 
 from deid_assets.extending import Note, Task, TrainingError, inputs, tokenize
 from deid_flair import language_models, vectors
-from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart, TransformerPart
+from deid_flair.parts import (
+    CharacterLstmPart,
+    CharacterStatesPart,
+    EmbeddingPart,
+    OneHotPart,
+    RowsPart,
+    TransformerPart,
+)
 from deid_flair.settings import (
     CharacterLstm,
     CharacterModel,
@@ -33,7 +40,7 @@ from deid_onnx.families.flair import UNKNOWN
 Curves = dict[str, list[float]]
 
 
-def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[Part], Curves]:
+def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[EmbeddingPart], Curves]:
     """Return the parts of a recipe, and the validation losses of the language models that were trained.
 
     Args:
@@ -45,7 +52,7 @@ def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[Part], Curves]
         TrainingError: A resource is missing, or there is too little text to make one.
         PluginError: A file cannot be read.
     """
-    parts: list[Part] = []
+    parts: list[EmbeddingPart] = []
     curves: Curves = {}
     for embedding in wanted.embeddings:
         torch.manual_seed(task.seed + len(parts))
@@ -84,7 +91,7 @@ def _some(task: Task, texts: Sequence[Source], what: str) -> list[list[str]]:
     return found
 
 
-def _character_models(task: Task, wanted: CharacterModel, kept: Path, curves: Curves) -> Iterator[Part]:
+def _character_models(task: Task, wanted: CharacterModel, kept: Path, curves: Curves) -> Iterator[EmbeddingPart]:
     if not wanted.train:
         yield CharacterStatesPart(_given_model(wanted), fine_tune=wanted.fine_tune)
         return
@@ -138,12 +145,12 @@ def _pieces(task: Task, wanted: Pieces) -> vectors.Found:
     return vectors.read_pieces(model, found)
 
 
-def _rows(found: vectors.Found) -> Part:
+def _rows(found: vectors.Found) -> EmbeddingPart:
     description, vocabulary, rows = found
     return RowsPart(description, vocabulary, torch.from_numpy(rows))
 
 
-def _transformer(wanted: Transformer) -> Part:
+def _transformer(wanted: Transformer) -> EmbeddingPart:
     if not Path(wanted.model).is_dir() and not wanted.allow_download:
         raise TrainingError(f"transformer {wanted.model!r} is no folder here; give its folder or allow_download = true")
     try:
@@ -155,7 +162,7 @@ def _transformer(wanted: Transformer) -> Part:
         ) from None
 
 
-def _learnt(task: Task, wanted: OneHot | CharacterLstm) -> Part:
+def _learnt(task: Task, wanted: OneHot | CharacterLstm) -> EmbeddingPart:
     found = lines(task, ("train",))
     units = chain.from_iterable(found) if isinstance(wanted, OneHot) else (chain.from_iterable(map("".join, found)))
     counts = Counter(units)

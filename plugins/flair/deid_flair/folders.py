@@ -10,7 +10,7 @@ import torch
 
 from deid_assets.extending import PluginError, Task
 from deid_flair.network import Network
-from deid_flair.parts import Part, TransformerPart, rebuilt
+from deid_flair.parts import EmbeddingPart, TransformerPart, rebuilt
 from deid_flair.settings import Settings
 from deid_flair.store import DESCRIPTION, WEIGHTS, read_tensors, write_json, write_tensors
 from deid_onnx.families.flair import VOCABULARY, vocabulary
@@ -22,7 +22,7 @@ NETWORK = (
 """Settings that are needed to build the network again."""
 
 
-def new(parts: Sequence[Part], task: Task, wanted: Settings, tags: Sequence[str]) -> Network:
+def new(parts: Sequence[EmbeddingPart], task: Task, wanted: Settings, tags: Sequence[str]) -> Network:
     """Return an untrained network."""
     described = {name: getattr(wanted, name) for name in NETWORK}
     return Network(parts, tags, described, task.scheme.value)

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from deid_assets.extending import PluginError
 from deid_flair.network import Network
-from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, OneHotPart, Part, RowsPart
+from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, EmbeddingPart, OneHotPart, RowsPart
 
 OPSET, IR = 17, 9
 OUTPUT = "emissions"
@@ -138,7 +138,7 @@ def build(network: Network) -> onnx.ModelProto:
     return model
 
 
-def _embedding(graph: Graph, part: Part, number: int, words: str) -> str:
+def _embedding(graph: Graph, part: EmbeddingPart, number: int, words: str) -> str:
     kinds: Mapping[type, Callable[[Graph, Any, int, str], str]] = {
         CharacterStatesPart: _character_states,
         RowsPart: _rows,

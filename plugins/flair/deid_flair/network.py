@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from deid_assets.extending import TagScheme
 from deid_assets.extending.decoding import constraints
-from deid_flair.parts import Part
+from deid_flair.parts import EmbeddingPart
 from deid_onnx.families.flair import Line, Reader, part
 from deid_onnx.tagger import Chain
 
@@ -33,7 +33,9 @@ class Network:
         scheme: Of the tags.
     """
 
-    def __init__(self, parts: Sequence[Part], tags: Sequence[str], described: Mapping[str, Any], scheme: str) -> None:
+    def __init__(
+        self, parts: Sequence[EmbeddingPart], tags: Sequence[str], described: Mapping[str, Any], scheme: str
+    ) -> None:
         self.parts, self.tags, self.described = list(parts), list(tags), dict(described)
         self.scheme = TagScheme(scheme)
         self.reader = Reader([part(each.description, each.vocabulary) for each in parts if not _whole(each)])
@@ -77,7 +79,7 @@ class Network:
             at += width if each.frozen else 0
         return torch.cat(stack, dim=2)
 
-    def _encode(self, lines: Sequence[Line], parts: Sequence[Part]) -> list[torch.Tensor]:
+    def _encode(self, lines: Sequence[Line], parts: Sequence[EmbeddingPart]) -> list[torch.Tensor]:
         if not parts:
             return []
         feeds = {name: torch.from_numpy(array).to(flair.device) for name, array in self.reader.feeds(lines).items()}
@@ -178,6 +180,6 @@ def crf_loss(
     return (partition - shown - moved - start[gold[:, 0]] - last).sum()
 
 
-def _whole(each: Part) -> bool:
+def _whole(each: EmbeddingPart) -> bool:
     """Whether a part reads tokens rather than arrays."""
     return str(each.description["kind"]) == "transformer"

@@ -29,7 +29,7 @@ from deid_onnx.families import flair as reading
 Arrays = Mapping[str, torch.Tensor]
 
 
-class Part(Protocol):
+class EmbeddingPart(Protocol):
     """One embedding of the stack.
 
     Attributes:
@@ -70,7 +70,7 @@ class CharacterStatesPart:
         self.frozen = not fine_tune
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
-        """See ``Part``."""
+        """See ``EmbeddingPart``."""
         model = self.embedding.lm
         chars = arrays["chars"]
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
@@ -126,7 +126,7 @@ class RowsPart:
         self.embedding = RowEmbeddings(str(description["kind"]), reader, vectors)
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
-        """See ``Part``."""
+        """See ``EmbeddingPart``."""
         return self.embedding.of(arrays)[words]
 
 
@@ -141,7 +141,7 @@ class OneHotPart:
         self.embedding = OneHotEmbeddings(dictionary(vocabulary), embedding_length=width)
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
-        """See ``Part``."""
+        """See ``EmbeddingPart``."""
         found: torch.Tensor = self.embedding.embedding_layer(arrays["rows"])
         return found[words]
 
@@ -157,7 +157,7 @@ class CharacterLstmPart:
         self.embedding = CharacterEmbeddings(dictionary(vocabulary), width, hidden)
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
-        """See ``Part``."""
+        """See ``EmbeddingPart``."""
         vectors = self.embedding.char_embedding(arrays["chars"])
         packed = pack_padded_sequence(vectors, arrays["sizes"].cpu(), enforce_sorted=False)
         states, _ = pad_packed_sequence(self.embedding.char_rnn(packed)[0])
@@ -178,7 +178,7 @@ class TransformerPart:
         )
 
     def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
-        """See ``Part``."""
+        """See ``EmbeddingPart``."""
         sentences = [Sentence(list(line)) for line in lines]
         self.embedding.embed(sentences)
         rows = [torch.stack([token.get_embedding() for token in sentence]) for sentence in sentences]
@@ -198,7 +198,7 @@ def dictionary(items: Sequence[str]) -> Dictionary:
     return found
 
 
-def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> Part:
+def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
     """Return a part as ``tagger.json`` describes it; its weights are still to be loaded.
 
     Raises:
@@ -213,7 +213,7 @@ def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path
         ) from None
 
 
-def _rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> Part:
+def _rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
     kind = description["kind"]
     if kind == "flair":
         model = language_models.build({**description, "characters": vocabulary})

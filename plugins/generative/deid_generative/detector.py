@@ -217,5 +217,5 @@ def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
         return load(name)
     except PluginError as error:
         raise PluginError(
-            f'the second opinion on ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
+            f'the second prediction on ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
         ) from None

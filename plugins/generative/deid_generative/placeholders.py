@@ -14,7 +14,7 @@ ANONYMOUS = "ANONYMOUS"
 
 _TAGS = sorted(
     {*Phi, "NOM", "PRENOM", "PRÉNOM", "LOC", "LIEU", "VILLE", "ADRESSE", "ADDRESS", "TEL", "TÉLÉPHONE", "MAIL", "PII"}
-    | {"PHI", "REDACTED", "REMOVED", "ANONYMIZED", "ANONYMISÉ", "PATIENT", "DOCTOR", "STAFF", "IDENTIFIER", "HIDDEN"},
+    | {"PHI", "REDACTED", "REMOVED", "ANONYMIZED", "ANONYMISÉ", "PATIENT", "DOCTOR", "STAFF", "IDENTIFIER", "COVERED"},
     key=lambda name: (-len(name), name),
 )
 _SHAPE = re.compile(

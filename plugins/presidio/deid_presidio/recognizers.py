@@ -78,7 +78,7 @@ class StrictIban(IbanRecognizer):
 class WindowedPhone(PhoneRecognizer):
     """Looks for phone numbers around runs of digits only, instead of through the whole note once per region."""
 
-    # phonenumbers allows four signs or an x between two digits of a number, and no line break.
+    # phonenumbers allows four characters or an x between two digits of a number, and no line break.
     _DIGITS = re.compile(r"\d(?:(?:[^\w\n]|[xX]){0,4}\d){4,}")
     _BEFORE = 12
     _AFTER = 30  # room for "extension 1234"

@@ -110,7 +110,7 @@ class RulesDetector:
 
     def _read_as(self, note: Note) -> tuple[str, ...]:
         """The folders for a note's language or languages, sorted."""
-        spoken = languages_in(note.text, told=note.lang)
+        spoken = languages_in(note.text, declared=note.lang)
         chosen = {lang for lang in (note.lang, *spoken) if lang in self._langs}
         if note.lang is not None and note.lang not in self._langs:
             chosen.add(OTHER)

@@ -138,10 +138,10 @@ class NameGrammar:
         ):
             return None
         strange = sum(not kind & Kind.COMMON for kind in kinds)
-        told = any(kind & Kind.NAME for kind in kinds) or inverted
+        is_name = any(kind & Kind.NAME for kind in kinds) or inverted
         ordered = kinds[::-1] if inverted else kinds
         pair = ordered[0] & Kind.FIRST and ordered[-1] & Kind.LAST
-        return found if told and (pair or strange * 2 >= len(kinds)) else None
+        return found if is_name and (pair or strange * 2 >= len(kinds)) else None
 
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""

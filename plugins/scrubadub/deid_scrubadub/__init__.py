@@ -44,7 +44,7 @@ LOCALES: Mapping[str, str] = {
 
 
 class ScrubadubDetector:
-    """Runs the detectors that scrubadub loads by default in a note's locale, each with an opinion of its own.
+    """Runs the detectors that scrubadub loads by default in a note's locale, each with predictions of its own.
 
     Args:
         locales: Language to locale, over ``LOCALES``. With ``en = "en_GB"`` postal codes, number plates, driving

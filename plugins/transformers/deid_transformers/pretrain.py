@@ -44,7 +44,7 @@ def pretrain(
         settings: Of the recipe.
         seed: Of all that is random.
         bf16: As in the recipe.
-        report: Told the mean loss at each checkpoint, as epochs of phase -1.
+        report: Called with the mean loss at each checkpoint, as epochs of phase -1.
         reached: Told each pass over the notes that is complete, counted from 1, and the point of the curve, to which
             it may add.
 
@@ -89,8 +89,8 @@ def loss_of(model: Any, stream: Stream, *, settings: Pretraining, seed: int, bf1
     with torch.inference_mode():
         for step in range(sequences.per_epoch):
             batch = _batch(stream, sequences.places(step), step=step, settings=settings, seed=seed)
-            loss, told = _loss(model, score, batch)
-            total, count = total + float(loss), count + told
+            loss, targets = _loss(model, score, batch)
+            total, count = total + float(loss), count + targets
     return total / max(1, count)
 
 
@@ -123,11 +123,11 @@ class _Masked:
 
     Args:
         feeds: What the model reads, opened and masked.
-        told: What is to be told, -100 where nothing is.
+        targets: What is to be predicted, -100 where nothing is.
     """
 
     feeds: dict[str, NDArray[np.int64]]
-    told: NDArray[np.int64]
+    targets: NDArray[np.int64]
 
 
 def _batch(stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pretraining, seed: int) -> _Masked:
@@ -136,14 +136,14 @@ def _batch(stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pr
     is_text = places != NOTHING
     given = np.where(is_text, stream.ids[places], stream.pad)
     words = stream.words[places] if settings.whole_words else None
-    ids, told = masked(given, stream, share=settings.mask, rng=rng, words=words)
+    ids, targets = masked(given, stream, share=settings.mask, rng=rng, words=words)
     feeds = {"input_ids": _opened(ids, stream.before)}
     if not is_text.all():
         feeds["attention_mask"] = _opened(is_text.astype(np.int64), 1)
     if stream.kinds is not None:
         kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
         feeds["token_type_ids"] = _opened(kinds * is_text, 0)
-    return _Masked(feeds, _opened(told, _IGNORED))
+    return _Masked(feeds, _opened(targets, _IGNORED))
 
 
 def _opened(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
@@ -158,12 +158,12 @@ def masked(
     rng: np.random.Generator,
     words: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sequences with some sub-tokens hidden or exchanged, and what is to be told: -100 where nothing is.
+    """Return sequences with some sub-tokens hidden or exchanged, and what is to be predicted: -100 where nothing is.
 
     Args:
         ids: (sequences, positions).
         stream: What they are of.
-        share: Of the sub-tokens that are to be told.
+        share: Of the sub-tokens that are to be targets.
         rng: Draws them.
         words: Number of each sub-token's word, rising along a sequence, where the words are drawn and not the
             sub-tokens.
@@ -185,17 +185,17 @@ _Score = Callable[[dict[str, torch.Tensor], torch.Tensor], torch.Tensor]
 
 
 def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]:
-    """Return the summed loss over what is to be told, and how much that is."""
+    """Return the summed loss over what is to be targets, and how much that is."""
     device = next(model.parameters()).device
-    answers = torch.from_numpy(batch.told).to(device)
+    answers = torch.from_numpy(batch.targets).to(device)
     wanted = answers != _IGNORED
     scores = score({name: torch.from_numpy(array).to(device) for name, array in batch.feeds.items()}, wanted)
     return torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum"), int(wanted.sum())
 
 
 def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
-    total, told = _loss(model, score, batch)
-    loss = total / max(1, told)  # a batch in which nothing is hidden has a loss of 0, not of no number
+    total, targets = _loss(model, score, batch)
+    loss = total / max(1, targets)  # a batch in which nothing is hidden has a loss of 0, not of no number
     optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

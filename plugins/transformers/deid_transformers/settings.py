@@ -37,7 +37,7 @@ class NewEncoder(_Frozen):
         lowercase: Whether case is thrown away. Names are often known by their capitals.
         single_digits: Whether each digit is a sub-token, so that no number is unknown.
         lines: Whether a sub-token stands where a line ends, so that a form's fields are seen.
-        kinds: Whether each sub-token is told what its word looks like: digits, case, length.
+        kinds: Whether each sub-token is given what its word looks like: digits, case, length.
     """
 
     architecture: Literal["roformer", "bert"] = "roformer"
@@ -69,7 +69,7 @@ class Pretraining(_Frozen):
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW.
-        mask: Share of the sub-tokens to be told; 80 % of them are hidden, 10 % exchanged, 10 % left (Devlin 2019).
+        mask: Share of the sub-tokens to be predicted; 80 % of them are hidden, 10 % exchanged, 10 % left (Devlin 2019).
         whole_words: Whether all sub-tokens of a word are to be told together.
         balance: Exponent of each language's share of the text; below 1, notes of the smaller ones are repeated.
         held_out: Share of the raw notes that is not learnt from; their loss is in the curve. Of ``deid pretrain`` only.

@@ -100,7 +100,7 @@ class Tuning:
         build: Attempt number to a model at its start.
         tagger: Model to tagger, for the scores on the development notes.
         checkpoint: Gone on from, and written after each epoch.
-        report: Told each epoch.
+        report: Called after each epoch.
         reading: How an epoch reads its examples.
     """
 

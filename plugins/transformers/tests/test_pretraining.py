@@ -21,17 +21,17 @@ from deid_transformers.streams import Stream
 from deid_transformers.vocabulary import SPECIAL, learn
 
 
-def test_a_sixth_is_to_be_told_and_of_that_most_is_hidden() -> None:
+def test_a_sixth_is_to_be_predicted_and_most_of_that_is_masked() -> None:
     stream = Stream(np.arange(0), None, special=np.arange(6), before=2, mask=4, vocabulary=1000)
     ids = np.random.default_rng(0).integers(6, 1000, size=(200, 500))
     ids[:, ::10] = 3
 
-    read, told = masked(ids, stream, share=0.15, rng=np.random.default_rng(1))
+    read, targets = masked(ids, stream, share=0.15, rng=np.random.default_rng(1))
 
-    chosen = told != -100
+    chosen = targets != -100
     assert not chosen[:, ::10].any()
     assert chosen.sum() / (ids != 3).sum() == pytest.approx(0.15, abs=0.005)
-    np.testing.assert_array_equal(told[chosen], ids[chosen])
+    np.testing.assert_array_equal(targets[chosen], ids[chosen])
     np.testing.assert_array_equal(read[~chosen], ids[~chosen])
     hidden, left = (read[chosen] == 4).mean(), (read[chosen] == ids[chosen]).mean()
     assert hidden == pytest.approx(0.8, abs=0.02)

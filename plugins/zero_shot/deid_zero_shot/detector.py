@@ -92,7 +92,7 @@ class ZeroShotDetector:
         lemmas: ``simple``, ``none`` or ``spacy:PIPELINE``.
         together: Whether the same words elsewhere in the window are masked with a word.
         mean: Whether a word's score is the geometric mean over its sub-tokens, not the product.
-        stages: 1 to score each word alone; 2 to do so only where many words hidden at once leave a doubt.
+        stages: 1 to score each word alone; 2 to do so only where many words covered at once leave a doubt.
         window: Most sub-tokens read at once; the model's own limit, at most 512, when not given.
         batch: Most masked variants in one run.
         precision: Of an export: ``fp32``, ``fp16`` or ``int8``.

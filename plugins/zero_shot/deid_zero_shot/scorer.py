@@ -21,7 +21,7 @@ from deid_zero_shot.words import Segmenter, words_of
 FLOOR = -10_000.0
 """Logarithm of the score of a word that the vocabulary cannot write: lower than that of any word that it can."""
 STRIDE = 12
-"""Groups of words of a window that are hidden at once in the first of two stages."""
+"""Groups of words of a window that are covered at once in the first of two stages."""
 
 
 class Word(NamedTuple):
@@ -32,7 +32,7 @@ class Word(NamedTuple):
         end: After the last one.
         score: Natural logarithm of its probability in the context.
         pieces: Sub-tokens in it; 0 where the vocabulary has none for it.
-        exact: Whether it was scored alone; if not, with others of its window hidden, which is lower as a rule.
+        exact: Whether it was scored alone; if not, with others of its window covered, which is lower as a rule.
     """
 
     start: int

@@ -43,7 +43,7 @@ def configured(installation, model):
 def redacted(installation, batch, *assets):
     """Make the assets, all up to the redacted notes when none is named, and return the texts."""
     assert installation.failures(installation.run(batch, *(assets or MADE))) == {}
-    rows = installation.corpus().files.read("redacted_notes/mlm", batch, "notes").to_pylist()
+    rows = installation.opened().files.read("redacted_notes/mlm", batch, "notes").to_pylist()
     return {row["note_id"]: row["text"] for row in rows}
 
 
@@ -93,7 +93,7 @@ def test_what_could_not_be_drawn_is_counted(configured, note_record, vocabulary)
     (text,) = redacted(installation, batch := installation.receive([record])).values()
 
     assert text.startswith("[NAME], record ")
-    counts = installation.corpus().files.receipt("redacted_notes/mlm", batch).counts
+    counts = installation.opened().files.receipt("redacted_notes/mlm", batch).counts
     assert counts["fallbacks_NAME"] == 1
 
 
@@ -128,4 +128,4 @@ def test_a_model_that_is_not_its_configurations_withholds_every_note(configured,
 
     assert step == "redacted_notes__mlm"
     assert "quarantine_share" in message
-    assert installation.corpus().files.find("redacted_notes/mlm", batch) is None
+    assert installation.opened().files.find("redacted_notes/mlm", batch) is None

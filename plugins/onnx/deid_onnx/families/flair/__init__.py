@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError, windows
 from deid_onnx.families import Emissions, Input, Run
-from deid_onnx.families.flair.arrays import Feeds, Line, Part
+from deid_onnx.families.flair.arrays import EmbeddingPart, Feeds, Line
 from deid_onnx.families.flair.characters import Characters, CharacterStates, Letters
 from deid_onnx.families.flair.words import Exact, Pieces, Table
 
@@ -28,12 +28,12 @@ __all__ = [
     "VOCABULARY",
     "CharacterStates",
     "Characters",
+    "EmbeddingPart",
     "Exact",
     "Feeds",
     "Letters",
     "Line",
     "Lines",
-    "Part",
     "Pieces",
     "Reader",
     "Table",
@@ -50,7 +50,7 @@ SPREADS = True
 _INPUTS, _CHARACTERS = 32, 16_000  # in a batch, padding counted
 
 
-def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> Part:
+def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> EmbeddingPart:
     """Return the reader of one embedding.
 
     Args:
@@ -84,7 +84,7 @@ class Reader:
         parts: One per embedding, in the order of the stack.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[EmbeddingPart]
 
     def feeds(self, lines: Sequence[Line]) -> Feeds:
         """Return the network's inputs for a batch.

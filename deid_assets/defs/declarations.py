@@ -21,7 +21,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class AssetOutput:
     """What an asset made, before it is judged and stored.
 
     Args:
@@ -43,12 +43,12 @@ class Draft:
     release: Callable[[Receipt], None] | None = None
 
 
-Make = Callable[..., Draft]
+Make = Callable[..., AssetOutput]
 """The body of an asset: batch id and opened installation to what was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AssetDeclaration:
     """What Dagster has to know of an asset.
 
     Args:

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import InputError
-from deid_assets.formats.annotated import Annotation, Draft, Fault, Problem
+from deid_assets.formats.annotated import Annotation, Fault, ParsedNote, Problem
 
 
-def draft_line(entry: Draft | Fault) -> bytes:
-    """Return one line of JSON that ``read_drafts`` turns back into the entry; text is kept character by character."""
+def parsed_note_line(entry: ParsedNote | Fault) -> bytes:
+    """Return one line of JSON that ``read_parsed_notes`` turns back into the entry; text is kept character by character."""
     kind = "fault" if isinstance(entry, Fault) else "draft"
     return json.dumps({kind: asdict(entry)}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def read_drafts(paths: Iterable[Path]) -> Iterator[Draft | Fault]:
+def read_parsed_notes(paths: Iterable[Path]) -> Iterator[ParsedNote | Fault]:
     """Yield the entries of files of such lines, one at a time.
 
     Raises:
-        InputError: A line was not written by ``draft_line``.
+        InputError: A line was not written by ``parsed_note_line``.
     """
     for path in paths:
         with path.open("rb") as file:
@@ -34,14 +34,14 @@ def read_drafts(paths: Iterable[Path]) -> Iterator[Draft | Fault]:
                     raise InputError(f"{path.name}:{number}: was altered; withdraw the batch, drop it again") from None
 
 
-def _entry(value: Mapping[str, Any]) -> Draft | Fault:
+def _entry(value: Mapping[str, Any]) -> ParsedNote | Fault:
     if "fault" in value:
         return Fault(**value["fault"])
     fields = dict(value["draft"])
     if fields["annotations"] is not None:
         fields["annotations"] = tuple(_annotation(found) for found in fields["annotations"])
     fields["problems"] = tuple(Problem(**found) for found in fields["problems"])
-    return Draft(**fields)
+    return ParsedNote(**fields)
 
 
 def _annotation(fields: Mapping[str, Any]) -> Annotation:

@@ -18,8 +18,8 @@ Memory = dict[tuple[str, str], tuple[Piece, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
-class NoteDraft:
-    """Writes one note; implements ``nodes.Draft``.
+class NoteWriter:
+    """Writes one note; implements ``nodes.Writer``.
 
     Args:
         grammar: Rules of the language.

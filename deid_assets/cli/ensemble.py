@@ -1,4 +1,4 @@
-"""The detectors that a command names, and their opinions."""
+"""The detectors that a command names, and their predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deid_assets.core.detector import detect as run_detector
 from deid_assets.core.errors import ConfigError, DeidError, DetectorError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import POLICIES, LineUp, resolve
+from deid_assets.core.resolve import POLICIES, Ensemble, resolve
 from deid_assets.core.span import SpanSet
 from deid_resources.silence import silence_for_good, silenced
 
@@ -36,9 +36,9 @@ class Named:
     Args:
         specs: ``NAME`` or ``NAME=MODEL``, the first with the highest priority.
         options: ``NAME.KEY=VALUE``, the value as in TOML; a bare word is a string.
-        resolve_by: Overlap policy, or ``None`` to keep every opinion.
+        resolve_by: Overlap policy, or ``None`` to keep every prediction.
         jobs: Processes, at least 1; each loads the detectors.
-        yielding: Categories that never name a range which has another one too; see ``LineUp``.
+        yielding: Categories that never name a range which has another one too; see ``Ensemble``.
     """
 
     specs: Sequence[str]
@@ -86,7 +86,7 @@ class Detection:
 
     def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[Outcome]]]:
         """Yield each chunk with one outcome per note, in order; with several jobs a few chunks ahead."""
-        return self._each(chunks, Detection.opinions)
+        return self._each(chunks, Detection.predictions)
 
     def apart(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[list[Outcome]]]]:
         """Yield each chunk with the outcomes of each detector, which has one per note; ahead as ``over``."""
@@ -119,21 +119,21 @@ class Detection:
         with silenced():  # what a detector says may quote a note
             return [run_detector(detector, notes) for detector in self.detectors]
 
-    def opinions(self, notes: Sequence[Note]) -> list[Outcome]:
+    def predictions(self, notes: Sequence[Note]) -> list[Outcome]:
         """Return the spans of all detectors on each note, or the first failure of one."""
-        line_up = LineUp([detector.name for detector in self.detectors], yielding=self.named.yielding)
+        ensemble = Ensemble([detector.name for detector in self.detectors], yielding=self.named.yielding)
         merged: list[Outcome] = []
         for note, outcomes in zip(notes, zip(*self.runs(notes), strict=True), strict=True):
             failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
             spans = [found for found in outcomes if isinstance(found, SpanSet)]
-            merged.append(failed or self._merged(note, spans, line_up))
+            merged.append(failed or self._merged(note, spans, ensemble))
         return merged
 
-    def _merged(self, note: Note, span_sets: Sequence[SpanSet], line_up: LineUp) -> SpanSet | Failed:
+    def _merged(self, note: Note, span_sets: Sequence[SpanSet], ensemble: Ensemble) -> SpanSet | Failed:
         if self.named.resolve_by is None:
             return SpanSet.of(note, (span for spans in span_sets for span in spans))
         try:
-            return resolve(note, span_sets, policy=self.named.resolve_by, line_up=line_up)
+            return resolve(note, span_sets, policy=self.named.resolve_by, ensemble=ensemble)
         except DeidError as error:
             return Failed(note.note_id, "resolve", type(error).__name__)
 

@@ -7,8 +7,8 @@ import pytest
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import available
 from deid_assets.quickstart import command
+from deid_resources.checks import check_ensemble, checked_snapshot
 from deid_resources.importing import with_import_faults
-from deid_resources.installation import check_line_up, checked_snapshot
 from deid_resources.snapshot import Snapshot
 
 PATIENT = "Zedmarlow"
@@ -25,7 +25,7 @@ def broken(tmp_path, write_detector, monkeypatch):
 
 def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installation, capfd):
     installation.configure(
-        'line_up = ["stencill"]\npolicies = ["tagg", "tag"]\nrelease_policy = "tag"\nrecipes = ["crff"]\n'
+        'ensemble = ["stencill"]\npolicies = ["tagg", "tag"]\nrelease_policy = "tag"\nrecipes = ["crff"]\n'
     )
 
     assert command.main([]) == 2
@@ -46,7 +46,7 @@ def test_a_detector_that_nothing_answers_to_is_named_with_the_nearest(installati
         checked_snapshot(installation.settings())
 
     first, second = str(caught.value).splitlines()
-    assert "line_up: no detector 'stencill' is installed and no recipe has this name; did you mean 'stencil'?" in first
+    assert "ensemble: no detector 'stencill' is installed and no recipe has this name; did you mean 'stencil'?" in first
     assert "detectors: no detector 'shadee'" in second
     assert "did you mean 'shade'?" in second
 
@@ -89,5 +89,5 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
     ]
     assert spec.group_name == "unusable_detectors"
     assert "cannot be imported" in spec.metadata["fault"]
-    with pytest.raises(ConfigError, match="line_up: detector 'broken' cannot be used: cannot be imported"):
-        check_line_up(snapshot)
+    with pytest.raises(ConfigError, match="ensemble: detector 'broken' cannot be used: cannot be imported"):
+        check_ensemble(snapshot)

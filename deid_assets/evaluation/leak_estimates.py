@@ -10,7 +10,7 @@ from deid_assets.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Residual:
+class ExpectedErrors:
     """Expected numbers of spans, from rates measured elsewhere.
 
     Args:
@@ -26,7 +26,7 @@ class Residual:
     damaged: float
 
 
-def residual(predicted: int, *, precision: float, recall: float) -> Residual:
+def expected_errors(predicted: int, *, precision: float, recall: float) -> ExpectedErrors:
     """Return what a detector probably left in and damaged.
 
     It holds where the rates of the annotated sample hold for the corpus; on other notes recall is usually lower.
@@ -48,7 +48,7 @@ def residual(predicted: int, *, precision: float, recall: float) -> Residual:
         raise InputError(f"an estimate needs precision in [0, 1] and recall in (0, 1], got {precision} and {recall}")
     right = predicted * precision
     true = right / recall
-    return Residual(right, true, true - right, predicted - right)
+    return ExpectedErrors(right, true, true - right, predicted - right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RareLeaks:
 
     @property
     def weighted_recall(self) -> float | None:
-        """Share of the bits hidden, in [0, 1]; ``None`` where there are none. All values alike give the recall."""
+        """Share of the bits covered, in [0, 1]; ``None`` where there are none. All values alike give the recall."""
         return 1 - self.leaked_bits / self.all_bits if self.all_bits else None
 
 

@@ -1,0 +1,81 @@
+"""An installation held against what is there, before anything starts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import ConfigError, DeidError, did_you_mean
+from deid_assets.plugins import Plugin, available
+from deid_assets.policies import load_policy
+from deid_assets.training import load_recipe
+from deid_resources.importing import with_import_faults
+from deid_resources.snapshot import Snapshot
+from deid_resources.taggers import known_detectors
+
+
+def checked_snapshot(settings: Settings, *, promised: str = "") -> Snapshot:
+    """Return what this process executes, if the settings name nothing that is missing and the home can be used.
+
+    A plugin that cannot be imported has its fault in the snapshot, and stops nothing.
+
+    Raises:
+        ConfigError: With a line for each fault.
+    """
+    where = os.environ.get("DEID_CONFIG") or "settings"
+    if faults := [f"{where}: {fault}" for fault in _faults(settings)]:
+        raise ConfigError("\n".join(faults))
+    plugins = with_import_faults(available(), settings.home / "imports.json")
+    return Snapshot.take(settings, plugins=plugins, promised=promised)
+
+
+def check_ensemble(snapshot: Snapshot) -> None:
+    """Check that every detector of the ensemble can be used.
+
+    Raises:
+        ConfigError: With a line for each that cannot.
+    """
+    faults = [
+        f"ensemble: detector {name!r} cannot be used: {snapshot.detectors[name].fault}"
+        for name in snapshot.settings.ensemble
+        if snapshot.detectors[name].fault
+    ]
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def _faults(settings: Settings) -> Iterator[str]:
+    yield from _named("recipes", settings.recipes, load_recipe)
+    yield from _named("policies", dict.fromkeys((*settings.policies, settings.release_policy)), load_policy)
+    yield from _home(settings.home)
+    try:
+        known: Mapping[str, Plugin] = known_detectors(settings)
+    except ConfigError:  # a recipe is wrong, which was said
+        return
+    for key, names in (("ensemble", settings.ensemble), ("detectors", settings.detectors)):
+        for name in names:
+            if name not in known:
+                yield (
+                    f"{key}: no detector {name!r} is installed and no recipe has this name"
+                    f"{did_you_mean(name, known)}; there are {', '.join(sorted(known)) or 'none'}"
+                )
+
+
+def _named(key: str, names: Iterable[str], load: Callable[[str], object]) -> Iterator[str]:
+    for name in names:
+        try:
+            load(name)
+        except DeidError as error:
+            yield f"{key}: {error}"
+
+
+def _home(home: Path) -> Iterator[str]:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home) as file:
+            file.write(bytes(1))
+    except OSError as error:
+        yield f"home {home}: cannot be written ({error.strerror}); set DEID_HOME to a folder of yours with room"
