@@ -82,11 +82,16 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
         say(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
     else:
         say(
-            f"measured on {measurement['annotated_notes']:,} annotated notes: {measurement['covered']:,} of "
+            f"measured on {measurement['annotated_notes']:,} annotated notes: {_covered(measurement):,} of "
             f"{measurement['gold_spans']:,} identifiers covered, at least {measurement['lower']:.4f} with 95 % confidence"
         )
     if approval := manifest.get("approval"):
         say(f"approved by {approval['by']} at {approval['at']}, who had read the page {approval['page'][:12]}")
+
+
+def _covered(measurement: Mapping[str, Any]) -> int:
+    """Return the covered identifiers; earlier versions called the field ``hidden``, and what is signed stays."""
+    return int(measurement["covered" if "covered" in measurement else "hidden"])
 
 
 def _own_key() -> Path:

@@ -32,13 +32,20 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 
+RENAMED = {"line_up": "ensemble"}
+"""Settings of earlier versions to what they are called now."""
+
+
 def faults_in(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
     """Yield what pydantic found, in our words where a name is wrong."""
     for fault in error.errors(include_input=False, include_url=False):
         key = ".".join(str(part) for part in fault["loc"])
         if fault["type"] == "extra_forbidden":
             *tables, name = (str(part) for part in fault["loc"])
-            yield f"{key}: there is no such setting{did_you_mean(name, _settings_in(model, tables))}"
+            if name in RENAMED:
+                yield f"{key}: is called {RENAMED[name]!r} now; rename it"
+            else:
+                yield f"{key}: there is no such setting{did_you_mean(name, _settings_in(model, tables))}"
         else:
             yield f"{key}: {fault['msg']}"
 

@@ -26,6 +26,10 @@ class Scheme(StrEnum):
     LABELLED_CHARACTERS = "labelled_characters"
     """As ``CHARACTERS``, where only gold and predictions of the same label meet."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> Scheme | None:
+        return cls.COVERED if value == "hidden" else None  # its name in what earlier versions stored
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:

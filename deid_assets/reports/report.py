@@ -12,7 +12,7 @@ from deid_assets.reports.page import render
 from deid_assets.reports.report_charts import curve_charts, overlay, ranking_charts
 from deid_assets.reports.report_rows import ENOUGH_SPANS, browser_rows, left_rows, static_rows, worst_label
 
-SCHEMA, VERSION = "deid-assets/evaluation-report", 1
+SCHEMA, VERSION = "deid-assets/evaluation-report", 2
 """The document that is shown."""
 KINDS = ("missed", "boundary", "label", "spurious")
 CAUSES: Mapping[str, str] = {"AB": "abbreviation", "AM": "ambiguity", "D": "debatable annotation", "S": "scarcity"}

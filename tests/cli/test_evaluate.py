@@ -110,7 +110,7 @@ def test_the_report_and_the_scores_are_kept_and_hold_no_text(deid, gold, pred):
     stored = Path("report/report.json").read_text()
     report = json.loads(stored)
 
-    assert (report["schema"], report["version"], report["restricted"]) == ("deid-assets/evaluation-report", 1, False)
+    assert (report["schema"], report["version"], report["restricted"]) == ("deid-assets/evaluation-report", 2, False)
     for name, found in ran.json["detectors"].items():
         assert report["results"][name]["counts"] == found["counts"]
         assert report["results"][name]["averages"]["micro"] == found["micro"]["strict"]

@@ -180,8 +180,8 @@ def test_one_system_of_one_score_has_no_curve_and_says_why(document):
 
 
 def test_another_document_is_refused(report):
-    with pytest.raises(InputError, match="not a report of deid-assets/evaluation-report, version 1"):
-        report_html(report | {"version": 2})
+    with pytest.raises(InputError, match="not a report of deid-assets/evaluation-report, version 2"):
+        report_html(report | {"version": 1})
 
 
 @pytest.mark.parametrize(

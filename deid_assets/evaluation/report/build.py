@@ -35,7 +35,7 @@ from deid_assets.evaluation.resampling import RESAMPLES, compare
 from deid_assets.evaluation.score import evaluate_by_note
 from deid_assets.evaluation.subgroups import by_label
 
-SCHEMA, VERSION = "deid-assets/evaluation-report", 1
+SCHEMA, VERSION = "deid-assets/evaluation-report", 2
 """Name and version of the document. The version rises when a field changes its meaning or goes away."""
 
 
