@@ -1,11 +1,9 @@
-"""What the detector finds, that it agrees with Presidio, stays offline and quiet, and fails closed."""
+"""The detector agrees with Presidio and fails closed; what every wrapper promises is in tests/wrappers."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -22,31 +20,13 @@ from presidio_analyzer.predefined_recognizers import (
 )
 
 from deid_assets.core.detector import Failed, detect
-from deid_assets.core.errors import ConfigError, DetectorError, UnknownLabelError
+from deid_assets.core.errors import ConfigError, DetectorError
 from deid_assets.core.phi import Phi
-from deid_assets.testing import check_detector, mark, marked
-from deid_presidio import ENTITIES, PresidioDetector
+from deid_assets.testing import marked
+from deid_presidio import PresidioDetector
 from deid_presidio.engine import _NEEDED as NEEDED
 from deid_presidio.recognizers import StrictIban, WindowedPhone
 from deid_presidio.regexes import StrictRegex
-
-CASES = [
-    ("en", "Write to <EMAIL>jane.roe@example.org</EMAIL> today."),
-    ("en", "SSN <NATIONAL_ID>536-22-8726</NATIONAL_ID>"),
-    ("en", "Seen <DATE>05/03/2021</DATE>, again <DATE>2021-06-07</DATE>."),
-    ("en", "server at <IP>192.0.2.44</IP>"),
-    ("en", "IBAN <ACCOUNT>DE89370400440532013000</ACCOUNT> 2 days ago"),
-    ("en", "Phone: <PHONE>(617) 555-0143</PHONE>"),
-    ("es", "DNI <NATIONAL_ID>12345678Z</NATIONAL_ID>"),
-    ("es", "Correo <EMAIL>a.b@example.es</EMAIL>\r\n"),
-    (None, "mail <EMAIL>a.b@example.org</EMAIL>"),
-    # Near misses: wrong check letters and digits, numbers without a cue, a ratio.
-    ("es", "DNI 12345678A"),
-    ("en", "IBAN DE00370400440532013000"),
-    ("en", "BP 120/80, Na 138, visit 4"),
-    ("en", "specimen 20431197"),
-]
-
 
 NARROWED = (
     EmailRecognizer,
@@ -71,17 +51,6 @@ def detector() -> PresidioDetector:
     return PresidioDetector()
 
 
-@pytest.mark.parametrize(("lang", "text"), CASES)
-def test_identifiers_are_found_and_near_misses_are_not(detector: PresidioDetector, lang, text):
-    note, expected = marked(text, lang=lang)
-
-    (found,) = detector.detect([note])
-
-    # Presidio reads the domain of an e-mail address as a URL too; resolving overlaps is not the detector's work.
-    outer = [s for s in found if not any(o.start <= s.start and s.end <= o.end and o.label != s.label for o in found)]
-    assert {(s.start, s.end, s.label) for s in outer} == {(s.start, s.end, s.label) for s in expected}
-
-
 def test_a_word_before_a_hit_raises_its_score(detector: PresidioDetector):
     note, _ = marked("bank account number 90341122334")
 
@@ -101,37 +70,6 @@ def test_a_lower_threshold_uncovers_nothing(detector: PresidioDetector):
     assert set(default) < set(everything)
 
 
-def test_the_contract_holds(detector: PresidioDetector):
-    check_detector(detector)
-
-
-def test_the_version_names_the_presidio_it_ran(detector: PresidioDetector):
-    assert detector.version == "0.1.0+presidio2.2.366"
-
-
-def test_no_socket_is_opened(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("a socket was opened")
-
-    monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    note, _ = marked("mail jane@example.co.uk or see https://example.org/a")
-
-    (found,) = PresidioDetector().detect([note])
-
-    assert {span.label for span in found} == {Phi.EMAIL, Phi.URL}
-
-
-def test_nothing_is_logged(detector: PresidioDetector, caplog):
-    note, _ = marked("IBAN DE89370400440532013000, SSN 536-22-8726, jane@example.org")
-    root = logging.getLogger()
-
-    with caplog.at_level(logging.DEBUG, logger=root.name):
-        list(detector.detect([note]))
-
-    assert [record.name for record in caplog.records] == []
-
-
 def test_a_timeout_fails_the_note():
     slow = StrictRegex("slow", r"(a|aa)+$", 0, timeout_s=0.01)
     with pytest.raises(DetectorError, match="pattern 'slow' took longer"):
@@ -148,11 +86,6 @@ def test_a_timeout_inside_presidio_reads_as_failed_and_not_as_clean():
 def test_an_option_out_of_range_is_refused(options):
     with pytest.raises(ConfigError, match="presidio"):
         PresidioDetector(**options)
-
-
-def test_an_entity_without_a_category_is_refused():
-    with pytest.raises(UnknownLabelError, match="US_MBI"):
-        ENTITIES.require(["EMAIL_ADDRESS", "US_MBI"])
 
 
 def _corpus_texts() -> list[str]:
@@ -195,9 +128,3 @@ def test_reading_only_the_words_that_can_match_finds_the_same(recognizer):
 
 def test_every_narrowed_entity_is_compared_with_presidio():
     assert {r().supported_entities[0] for r in NARROWED} == set(NEEDED)
-
-
-def test_marked_cases_are_written_with_disjoint_marks():
-    for _, text in CASES:
-        note, spans = marked(text)
-        assert mark(note, spans) == text

@@ -47,10 +47,6 @@ def test_the_contract_holds_and_names_are_declared(detector):
     assert {Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION} <= detector.labels
 
 
-def test_without_a_model_names_are_not_declared():
-    assert PresidioDetector().labels.isdisjoint({Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION})
-
-
 @pytest.mark.parametrize(
     ("labels", "lang", "error", "message"),
     [

@@ -1,4 +1,4 @@
-"""Pipelines from a folder: what they find, which labels they must have, and the contract every detector keeps."""
+"""Pipelines from a folder and the labels they must have; what every wrapper promises is in tests/wrappers."""
 
 from __future__ import annotations
 
@@ -8,49 +8,16 @@ from spacy.training import Example
 
 from deid_assets.core.errors import ConfigError, UnknownLabelError
 from deid_assets.core.phi import Phi
-from deid_assets.testing import check_detector, mark, marked
+from deid_assets.testing import check_detector, marked
 from deid_spacy import SpacyDetector
 
-PATTERNS = [
-    {"label": "PERSON", "pattern": [{"LOWER": "dr"}, {"IS_TITLE": True}]},
-    {"label": "GPE", "pattern": "Quahog"},
-    {"label": "MONEY", "pattern": [{"TEXT": "$"}, {"LIKE_NUM": True}]},
-]
 
-
-def ruled(folder, patterns, *, lang="en"):
+def ruled(folder, patterns):
     """A pipeline of rules, written as ``nlp.to_disk`` does."""
-    nlp = spacy.blank(lang)
+    nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns(patterns)
     nlp.to_disk(folder)
     return str(folder)
-
-
-@pytest.fixture(scope="module")
-def detector(tmp_path_factory) -> SpacyDetector:
-    return SpacyDetector(model=ruled(tmp_path_factory.mktemp("pipeline"), PATTERNS))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Seen by <NAME>Dr Lee</NAME> in <LOCATION>Quahog</LOCATION>.\r\n",
-        "\U0001f600 <NAME>Dr Lee</NAME>",
-        # A label that is ignored on purpose, and no entity at all.
-        "paid $ 12",
-        "BP 120/80",
-    ],
-)
-def test_entities_become_spans(detector: SpacyDetector, text):
-    note, _ = marked(text)
-
-    (found,) = detector.detect([note])
-
-    assert mark(note, found) == text
-
-
-def test_the_contract_holds(detector: SpacyDetector):
-    check_detector(detector)
 
 
 def test_a_statistical_pipeline_keeps_the_contract(tmp_path):
@@ -63,14 +30,6 @@ def test_a_statistical_pipeline_keeps_the_contract(tmp_path):
     nlp.to_disk(tmp_path / "ner")
 
     check_detector(SpacyDetector(model=str(tmp_path / "ner")))
-
-
-def test_declared_labels_are_those_of_the_pipeline(detector: SpacyDetector):
-    assert detector.labels == {Phi.NAME, Phi.LOCATION}
-
-
-def test_the_version_names_the_pipeline(detector: SpacyDetector):
-    assert detector.version == "0.1.0+en_pipeline0.0.0"
 
 
 def test_a_label_without_a_category_is_refused_when_the_pipeline_loads(tmp_path):
@@ -88,7 +47,9 @@ def test_a_label_without_a_category_is_refused_when_the_pipeline_loads(tmp_path)
 
 def test_a_category_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="'STATION'"):
-        SpacyDetector(model=ruled(tmp_path / "wards", PATTERNS), labels={"GPE": "STATION"})
+        SpacyDetector(
+            model=ruled(tmp_path / "wards", [{"label": "GPE", "pattern": "Quahog"}]), labels={"GPE": "STATION"}
+        )
 
 
 def test_a_pipeline_without_entities_is_refused(tmp_path):
