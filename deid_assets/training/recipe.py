@@ -54,7 +54,7 @@ class Recipe(BaseModel):
         name: Part of the asset keys, and the source of the spans that the tagger finds.
         description: One line for the UI.
         plugin: Trainer and detector, by entry-point name.
-        corpora: ``synthetic:LANG:NOTES`` (``:SEED``), ``gold`` for what people annotated in this installation, or a
+        corpora: ``synthetic:LANG:NOTES`` (``:SEED``, ``LANG/MIX``), ``gold`` for what people annotated in this installation, or a
             file or folder of annotated notes; environment variables are filled in. In the order of the strategy.
         raw: Unannotated notes, named likewise, for language models and vocabularies.
         strategy: What of several corpora is learnt when.

@@ -212,3 +212,11 @@ def test_alterations_are_listed_up_to_a_number_of_every_kind():
 
     assert text["counts"] == [{"kind": "word", "change": "changed", "alterations": 60}]
     assert (len(text["rows"]), text["rows"][0]["note"]) == (40, "n59")
+
+
+def test_anonymous_stands_for_the_note_itself() -> None:
+    """A right one altered nothing; BLEU says so per note and over the corpus."""
+    held = corpus(SOURCE, "No fever, no cough this morning.")
+    text = report(held, rewritten={"n0": "Dr. [X] gave 5 mg, no fever, to [X].", "n1": "ANONYMOUS"})["text"]
+
+    assert (text["bleu"], text["bleu_per_note"], text["unaltered"]["hits"], text["counts"]) == (1.0, 1.0, 2, [])

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from heapq import heappush, heapreplace
 
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.note import Note
-from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.alterations import Alteration, Kind, alterations
-from deid_assets.evaluation.bleu import corpus_bleu
-from deid_assets.evaluation.intervals import union
+from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
 from deid_assets.evaluation.report.corpus import Corpus, Json, Shown
 from deid_assets.evaluation.report.scores import share_json
+from deid_assets.evaluation.rewriting import HOLE, expanded, holed
 
 PLACEHOLDER = r"\[[^\[\]\n]{1,40}\]"
 """What stands for an identifier where nothing else is said: a word or two in square brackets."""
@@ -22,8 +20,6 @@ Key = tuple[int, str, int, int]
 """Size, note, place in the source, place in the output."""
 PER_KIND = 40
 """Alterations listed of every kind."""
-_HOLE = "\ue000"
-"""One word for every placeholder, so that its own name does not matter; a character of no language."""
 
 
 def placeholder_of(pattern: str) -> re.Pattern[str]:
@@ -44,7 +40,7 @@ def placeholder_of(pattern: str) -> re.Pattern[str]:
 def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]) -> Json:
     """Return BLEU-4 against the gold redaction, and the words, numbers, units and negations that were altered.
 
-    Placeholders are all alike for BLEU; identifiers that were left count as wrong words there, and as leaks elsewhere.
+    Placeholders are all alike for BLEU, and an output ``ANONYMOUS`` stands for the note; identifiers that were left count as wrong words there, and as leaks elsewhere.
 
     Args:
         corpus: The gold.
@@ -60,22 +56,25 @@ def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, pla
             f"{len(missing)} of {len(corpus.gold)} gold notes have no rewritten text, the first is {missing[0]!r}; "
             "give the text of every note"
         )
+    outputs = {note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold}
     counts: Counter[tuple[Kind, str]] = Counter()
     kept: dict[Kind, list[tuple[Key, Alteration]]] = {}
     altered = 0
     for note_id, gold in corpus.gold.items():
-        found = alterations(corpus.notes[note_id], gold, rewritten[note_id], replacement=placeholder)
+        found = alterations(corpus.notes[note_id], gold, outputs[note_id], replacement=placeholder)
         altered += bool(found)
         for one in found:
             counts[one.kind, str(one.change)] += 1
             _keep(kept.setdefault(one.kind, []), note_id, one)
-    texts = (
-        (_holed(rewritten[note_id], placeholder), _reference(corpus.notes[note_id], gold))
+    texts = [
+        (words(placeholder.sub(f" {HOLE} ", outputs[note_id])), words(holed(corpus.notes[note_id].text, gold)))
         for note_id, gold in corpus.gold.items()
-    )
+    ]
+    of_notes = [bleu_counts(output, reference) for output, reference in texts if reference]
     return {
         "placeholder": placeholder.pattern,
-        "bleu": corpus_bleu(texts),
+        "bleu": sum(of_notes, BleuCounts()).score(),
+        "bleu_per_note": sum(counts.score() for counts in of_notes) / len(of_notes),
         "unaltered": share_json(len(corpus.gold) - altered, len(corpus.gold)),
         "counts": [
             {"kind": str(kind), "change": change, "alterations": count}
@@ -95,18 +94,6 @@ def _keep(heap: list[tuple[Key, Alteration]], note_id: str, one: Alteration) -> 
         heappush(heap, (key, one))
     elif key > heap[0][0]:
         heapreplace(heap, (key, one))
-
-
-def _holed(text: str, placeholder: re.Pattern[str]) -> str:
-    return placeholder.sub(f" {_HOLE} ", text)
-
-
-def _reference(note: Note, gold: SpanSet) -> str:
-    pieces, cursor = [], 0
-    for start, end in union((span.start, span.end) for span in gold):
-        pieces += [note.text[cursor:start], f" {_HOLE} "]
-        cursor = end
-    return "".join([*pieces, note.text[cursor:]])
 
 
 def _row(note_id: str, one: Alteration, shown: Shown) -> Json:

@@ -31,6 +31,7 @@ _FAULTS: Mapping[Status, str] = {
     Status.ECHOED: "the output says ANONYMOUS, and so does the note",
     Status.REFUSED: "the model declined",
     Status.UNLIKE: "the output is another text than the note",
+    Status.NO_ANSWER: "the server gave no answer; see that it runs, and raise timeout or retries",
     Status.SWALLOWED: "a placeholder stands for more than an identifier can be",
 }
 
@@ -106,13 +107,14 @@ class GenerativeDetector:
         folder = read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
         backend: Backend
         if endpoint:
-            from deid_generative.endpoint import Endpoint  # noqa: PLC0415 - loads httpx
+            from deid_generative.endpoint import Endpoint, Served  # noqa: PLC0415 - loads httpx
 
-            backend = Endpoint(
-                endpoint, served=served, prompt=prompt or "zero_shot_fr", allow_remote=allow_remote, protocol=protocol,
-                chat=chat, together=together, timeout=timeout, retries=retries, key_env=key_env, window=window,
+            how = Served(
+                served=served, prompt=prompt or "zero_shot_fr", allow_remote=allow_remote, protocol=protocol, chat=chat,
+                together=together, timeout=timeout, retries=retries, key_env=key_env, window=window,
                 constrained=constrained is not False,
             )  # fmt: skip
+            backend = Endpoint(endpoint, how)
         else:
             from deid_generative.opening import Use, open_model  # noqa: PLC0415 - loads PyTorch, 2 s
 
@@ -126,6 +128,7 @@ class GenerativeDetector:
     ) -> None:
         self.name = name
         self._backend, self._checker, self._check = backend, asked, check
+        self._together = int(getattr(backend, "together", 1))
         self._categories = folder.categories if folder else Categories()
         self._tags = {label.value: label for label in Phi}
         self.labels = frozenset(Phi)
@@ -154,25 +157,26 @@ class GenerativeDetector:
         Raises:
             DetectorError: An output cannot be trusted; the message names the note and why, and holds no text.
         """
-        for note in notes:
-            yield self._spans(note)
+        for first in range(0, len(notes), self._together):
+            run = notes[first : first + self._together]
+            self._write([note for note in run if _key(note) not in self._known])
+            for note in run:
+                found = self._known[_key(note)]
+                if isinstance(found, Status):
+                    raise DetectorError(f"{self.name}: note {note.note_id!r}: {_FAULTS[found]}")
+                yield found
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
 
-    def _spans(self, note: Note) -> SpanSet:
-        key = (note.note_id, note.digest)
-        if key not in self._known:
-            self._known[key] = self._read(note)
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        found = self._known[key]
-        if isinstance(found, Status):
-            raise DetectorError(f"{self.name}: note {note.note_id!r}: {_FAULTS[found]}")
-        return found
+    def _write(self, notes: Sequence[Note]) -> None:
+        """Have notes written that are not known yet, the windows of all of them at once."""
+        cuts = [cut(note.text, self._backend) for note in notes]
+        texts = [note.text[one.start : one.end] for note, ones in zip(notes, cuts, strict=True) for one in ones]
+        outputs = iter(self._backend.write(texts))
+        for note, ones in zip(notes, cuts, strict=True):
+            self._known[_key(note)] = self._read(note, ones, [next(outputs) for _ in ones])
 
-    def _read(self, note: Note) -> SpanSet | Status:
-        if not note.text.strip():
-            return SpanSet.of(note, ())
-        cuts = cut(note.text, self._backend)
-        outputs = self._backend.write([note.text[one.start : one.end] for one in cuts])
+    def _read(self, note: Note, cuts: Sequence[Window], outputs: Sequence[Written]) -> SpanSet | Status:
         if fault := next((one.status for one in outputs if not one.status.is_usable), None):
             return fault
         asked = self._asked(note, outputs)
@@ -203,6 +207,10 @@ class GenerativeDetector:
             or UNKNOWN
         )
         return Span(hole.start, hole.end, label, hole.score, self.name)
+
+
+def _key(note: Note) -> tuple[str, str]:
+    return note.note_id, note.digest
 
 
 def _has_news(written: Written) -> bool:

@@ -101,7 +101,7 @@ def answer_tokens(
     answer: list[int] = []
     inside = None
     for token, (start, end) in zip(source, offsets, strict=True):
-        span = next((one for one in spans if one[0] < end and start < one[1] and text[start:end].strip()), None)
+        span = next((one for one in spans if _belongs(text, start, end, one)), None)
         if span is None:
             answer.append(token)
         elif span is not inside:
@@ -111,3 +111,9 @@ def answer_tokens(
         inside = span
     is_untouched = len(answer) == len(source) and answer == list(source)
     return [*(speech.anonymous if is_untouched else answer), speech.end]
+
+
+def _belongs(text: str, start: int, end: int, span: Labelled) -> bool:
+    """Whether a token belongs to a span: one that it cuts does, and one of blanks that is within it."""
+    is_within = span[0] <= start and end <= span[1]
+    return is_within or (span[0] < end and start < span[1] and not text[start:end].isspace())

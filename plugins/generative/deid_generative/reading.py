@@ -31,6 +31,8 @@ class Status(StrEnum):
     """The model declines."""
     UNLIKE = "unlike"
     """It is another text than the note."""
+    NO_ANSWER = "no_answer"
+    """The server gave none, or something else than an answer."""
     SWALLOWED = "swallowed"
     """A placeholder stands for more than an identifier can be."""
 

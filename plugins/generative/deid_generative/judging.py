@@ -1,0 +1,87 @@
+"""What a model does with annotated notes: the study's table, from outputs written one by one."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deid_assets.core.detector import Detector
+from deid_assets.core.trainer import Document
+from deid_assets.evaluation.intervals import union
+from deid_assets.evaluation.rewriting import Rewritten, StudyTable
+from deid_generative.reading import Status
+from deid_generative.written import Backend, cut, stitched
+
+_HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What a model did.
+
+    Args:
+        table: The study's measures.
+        statuses: How its outputs ended.
+        tokens: Written.
+        seconds: Wall clock of writing.
+        cpu_seconds: Of this process.
+        covers: Note id to what it removed there, for the audit of annotations.
+    """
+
+    table: StudyTable = field(default_factory=StudyTable)
+    statuses: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    covers: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a curve and a card keep."""
+        return {
+            **self.table.to_json(),
+            "outputs": dict(sorted(self.statuses.items())),
+            "tokens_per_second": round(self.tokens / self.seconds, 1) if self.seconds else None,
+            "notes_per_hour": round(self.table.notes / self.seconds * 3600) if self.seconds else None,
+        }
+
+
+def judge(backend: Backend, documents: Sequence[Document], *, checker: Detector | None = None) -> Judgement:
+    """Return what a model does with annotated notes.
+
+    Args:
+        backend: Writes the outputs.
+        documents: Annotated notes that it did not learn from.
+        checker: What it finds where the model says ``ANONYMOUS`` is removed too; none to measure the model alone.
+    """
+    found = Judgement()
+    for document in documents:
+        _one(backend, document, checker, found)
+    return found
+
+
+def _one(backend: Backend, document: Document, checker: Detector | None, found: Judgement) -> None:
+    note = document.note
+    wall, cpu = time.perf_counter(), time.process_time()
+    cuts = cut(note.text, backend)
+    outputs = backend.write([note.text[one.start : one.end] for one in cuts])
+    found.seconds += time.perf_counter() - wall
+    found.cpu_seconds += time.process_time() - cpu
+    found.tokens += sum(one.tokens for one in outputs)
+    status = next((one.status for one in outputs if not one.status.is_usable), outputs[0].status)
+    found.statuses[status.value] += 1
+    cover: list[tuple[int, int]] | None = None
+    silent = all(one.status is Status.ANONYMOUS for one in outputs)
+    if status.is_usable:
+        cover = [
+            (hole.start, hole.end) for hole in stitched([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
+        ]
+        if silent and checker is not None:
+            (asked,) = checker.detect([note])
+            cover = union([*cover, *((span.start, span.end) for span in asked)])
+        found.covers[note.note_id] = cover
+    output = outputs[0].output if len(outputs) == 1 else None
+    found.table.add(Rewritten(note, document.spans, cover, output, silent), placeholder=_HOLES)
