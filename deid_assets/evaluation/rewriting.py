@@ -36,7 +36,9 @@ CATEGORIES: Mapping[Phi, str] = MappingProxyType(
 )
 """The study's category of each of ours; those without are OTHER. Ages and professions are no identifiers there."""
 NOT_COUNTED = frozenset({Phi.AGE, Phi.PROFESSION, Phi.SEX})
-_STAFF_CUE = re.compile(r"(?:\b(?:dr|docteur|pr|prof|professeur|m[ée]decin|ide|infirmi[èe]re?|interne|mt)\b\W*)$", re.IGNORECASE)
+_STAFF_CUE = re.compile(
+    r"(?:\b(?:dr|docteur|pr|prof|professeur|m[ée]decin|ide|infirmi[èe]re?|interne|mt)\b\W*)$", re.IGNORECASE
+)
 _SEVEREST = ("patient", "relative", "staff", "other")
 
 
