@@ -30,8 +30,8 @@ def codec(name: str) -> str:
             return found
     except (LookupError, ValueError):
         pass
-    shown = repr(name) if _NAME.fullmatch(name) else "that is declared"
-    raise RecordError("undecodable", f"the character set {shown} is not known; export it as UTF-8")
+    # Its name is not shown: in a damaged file text stands in its place.
+    raise RecordError("undecodable", "the character set that is declared is not known; export it as UTF-8")
 
 
 def to_text(blob: bytes, charset: str, *, what: str) -> str:

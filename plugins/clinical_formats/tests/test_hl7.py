@@ -134,7 +134,7 @@ BROKEN = {
     "no control id": (message(obx(SECRET), control=""), "missing-field"),
     "no segment": (message(f"{SECRET} came", obx("x")), "malformed"),
     "mixed line ends": (message("OBR|2\nOBX|1|TX|||x"), "malformed"),
-    "a charset unknown": (message(obx("x"), charset=SECRET + "/"), "undecodable"),
+    "a charset unknown": (message(obx("x"), charset=SECRET), "undecodable"),
     "no charset": (message(obx("x"), charset="hex"), "undecodable"),
     "another charset": (message(obx("x"), charset="utf-16"), "undecodable"),
     "bytes of none": (message(obx("x")).encode() + b"OBX|2|TX|||\xff\r", "undecodable"),
@@ -151,7 +151,7 @@ def test_a_broken_message_is_one_fault_and_the_rest_is_read(case, tmp_path):
     fault, rest = read(tmp_path, broken, message(obx("x"), control="m9"))
     assert isinstance(fault, Fault)
     assert (fault.kind, fault.line) == (kind, 1)
-    assert SECRET not in fault.message.replace(f"{SECRET}/", "")
+    assert SECRET not in fault.message
     assert rest.note.note_id == "m9"
 
 
