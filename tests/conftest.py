@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -210,29 +212,49 @@ class Installation:
         return self.run(None, job="nightly_scorecards")
 
 
-WRITING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree"}
+WRITING = {
+    "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod", "os.link", "os.symlink", "shutil.rmtree",
+    "sqlite3.connect",
+}  # fmt: skip
 
 
 def run_killed_at(step, action):
-    """Run ``action`` in a process that dies before its ``step``-th file operation; return whether it died."""
+    """Run ``action`` in a process that dies before its ``step``-th file operation; return whether it died.
+
+    A statement in SQLite counts as one, ``COMMIT`` among them.
+    """
+    sys.stdout.flush()
     child = os.fork()
     if child == 0:
         left = step
 
         def count(event, arguments):
-            nonlocal left
             is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
             if event in WRITING or is_write:
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                one()
+
+        def one():
+            nonlocal left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def traced(*arguments, connect=sqlite3.connect, **options):
+            connection = connect(*arguments, **options)
+            connection.set_trace_callback(lambda _: one())
+            return connection
 
         sys.addaudithook(count)
+        sqlite3.connect = sqlite3.dbapi2.connect = traced
         code = 3
         try:
             action()
             code = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
         finally:
+            sys.stderr.flush()
             os._exit(code)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):

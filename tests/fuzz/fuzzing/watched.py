@@ -49,6 +49,7 @@ def watched(numbers: range, one: Callable[[int], str], tell: Callable[[str], Non
                     counts[outcome] += int(number)
                 else:
                     findings.append(what)
+                    tell(what)
             (done,) = struct.unpack("Q", at[:])
         if reason:
             findings.append(f"try {done}: {reason}")
