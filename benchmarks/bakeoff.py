@@ -4,7 +4,7 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/bakeoff.py [--corpus med
     [--out FOLDER]
 
 None of the files is a test set. Each detector runs in a process of its own, one after the other, with its defaults;
-only ``rules`` is told under which profile a set was annotated, as in ``score_corpora.py``. A detector that needs a
+only ``rules`` is given the profile under which a set was annotated, as in ``score_corpora.py``. A detector that needs a
 model takes part where ``--detector NAME=MODEL`` names one.
 """
 

@@ -51,7 +51,7 @@ Detectors = Mapping[str, Any]
 
 
 class Seconds(NamedTuple):
-    """What one turn took."""
+    """Time of one turn."""
 
     cpu: float
     wall: float
@@ -195,7 +195,7 @@ def show(detectors: Detectors, held_out: Sequence[Document], options: argparse.N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path)
-    parser.add_argument("--notes", help="annotated notes that the model has not learnt from")
+    parser.add_argument("--notes", help="annotated notes that the model was not trained on")
     parser.add_argument("--labels", default="", help="their label map")
     parser.add_argument("--native", action="store_true", help="the model's tags are the notes' own labels")
     parser.add_argument("--most", type=int, default=50, help="notes that are read")

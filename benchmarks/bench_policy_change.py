@@ -2,7 +2,7 @@
 
 Synthetic notes of 2 KB are stored with the spans that the ensemble finds in them, second look included, as
 ``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
-``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected anew;
+``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected again;
 the check for residual hits runs the ensemble over a draw of the redacted notes, and over the rest of a batch where the
 draw does not show that few have hits.
 

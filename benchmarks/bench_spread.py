@@ -35,7 +35,7 @@ Gold = Mapping[str, SpanSet]
 
 
 class Figures(NamedTuple):
-    """What is covered in a set of notes.
+    """Counts of what is covered in a set of notes.
 
     Args:
         covered: Characters of gold that are covered.

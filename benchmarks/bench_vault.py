@@ -1,4 +1,4 @@
-"""How many notes a second go into a vault, come out of it, and are sealed anew. One core, SQLite, 2 KB and 20 edits a note.
+"""How many notes a second go into a vault, come out of it, and are re-encrypted. One core, SQLite, 2 KB and 20 edits a note.
 
 python benchmarks/bench_vault.py
 """

@@ -66,7 +66,7 @@ OF_CATEGORY = {
     "CONTACT": Phi.PHONE,
     "ID": Phi.ID,
 }
-"""What stands for each category of i2b2 2014."""
+"""Replacement of each category of i2b2 2014."""
 
 
 class Target(NamedTuple):
@@ -86,12 +86,12 @@ TARGETS = {
 }
 Documents = Sequence[Document]
 Phases = Sequence[Documents]
-"""What is learnt from, one phase after the other."""
+"""Training sets, one per phase."""
 Parts = list[tuple[list[Document], list[Document]]]
 
 
 class Outcome(NamedTuple):
-    """What a strategy gave: scores of each note of the target, mean training notes of a model, and its cost."""
+    """Result of a strategy: scores of each note of the target, mean training notes of a model, and its cost."""
 
     notes: Sequence[SixScores]
     learnt: float
@@ -177,7 +177,7 @@ def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Rec
     spans = sum(len(document.spans) for document in tested)
     how = f"{len(parts)} folds" if len(parts) > 1 else "its own parts"
     print(f"\n### {name}: {len(tested)} notes and {spans:,} spans scored, {how}; {', '.join(sorted(kept))}\n")
-    print("| Strategy | Notes learnt from | C_E | C_E to single | p | B_E | C_T | B_T | Training, s CPU |")
+    print("| Strategy | Training notes | C_E | C_E to single | p | B_E | C_T | B_T | Training, s CPU |")
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     for strategy, outcome in found.items():
         _show_row(strategy, outcome, gaps)

@@ -163,7 +163,7 @@ def _load(policy: Policy) -> None:
 
 HEADER = (
     "Set", "From", "Notes/s, first", "next", "Values", "Tagged", "Left as they were", "Name words kept",
-    "One word, one surrogate", "Two words, one surrogate", "Names by the lists", "Names of those learnt from",
+    "One word, one surrogate", "Two words, one surrogate", "Names by the lists", "Names of the training notes",
     "Different name words, of", "Digits or identifiers", "Full names of others",
 )  # fmt: skip
 

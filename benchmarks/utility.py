@@ -40,7 +40,7 @@ from deid_assets.training.scoring import TagScores, score
 
 KEY = Key(bytes(range(32)))
 SETTINGS = {"predictions_of": "rules", "prediction_dropout": 0.3, "keep_empty": 0.25}
-"""Of the CRF, beside its defaults; no span that it finds is left out for its score."""
+"""Settings of the CRF, beside its defaults; no span that it finds is left out for its score."""
 GROUPING = 1000
 """More sentences than a note has: one sequence per note."""
 ORIGINAL = "original"

@@ -33,7 +33,7 @@ def deidentify(
 
     Args:
         text: A clinical note.
-        lang: ISO 639-1 code; told from the text where not given.
+        lang: ISO 639-1 code; detected from the text where not given.
         patient_id: Whose note it is; surrogates agree between notes of one patient.
         policy: Name or file of a redaction policy.
         detectors: The ensemble, the most trusted first.

@@ -1,4 +1,4 @@
-"""The language of a note, told from its text by Compact Language Detector 2 (pycld2), which needs no download."""
+"""The language of a note, detected from its text by Compact Language Detector 2 (pycld2), which needs no download."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CODES = frozenset(
 """ISO 639-1, 183 codes."""
 
 MAX_CHARS = 20_000
-"""Of a note's beginning are looked at; what comes later in another language is not seen."""
+"""Most characters of a note that are looked at; another language after them is not seen."""
 MIXED_SHARE = 0.15
 MIXED_BYTES = 80
 """A second language counts from this share of the text and this many bytes on: about two sentences."""

@@ -32,7 +32,7 @@ _executed: dict[str, tuple[ModuleType, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What is known of an installed detector before it is imported.
+    """Metadata of an installed detector, known before it is imported.
 
     Args:
         name: Entry-point name.
@@ -162,7 +162,7 @@ def _known(name: str, group: str, kind: str) -> Plugin:
 
 
 def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
-    """Return what the entry point gives for the options, any error told with the plugin's name and no text of its own.
+    """Return what the entry point gives for the options; an error is reported by the plugin's name, without its text.
 
     What a foreign error says may quote a patient table that the plugin reads.
     """

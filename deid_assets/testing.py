@@ -89,7 +89,7 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
         What it found, for the caller to see that it did run.
 
     Raises:
-        DetectorError: It tried to open a socket or to look up a host, also where it went on without, or it logged.
+        DetectorError: It tried to open a socket or to look up a host, even if it then did without, or it logged.
     """
     reached: list[str] = []
     logged: list[logging.LogRecord] = []

@@ -1,4 +1,4 @@
-"""The language of a note, told from its text."""
+"""The language of a note, detected from its text."""
 
 import pytest
 from hypothesis import given

@@ -26,7 +26,7 @@ from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.installation import Installation
 
 TAG = "deid/backfill"
-"""Of each run: the time at which its backfill began."""
+"""Tag of each run: the time at which its backfill began."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from deid_assets.formats import FORMATS, Fault, ReadOptions
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How notes are read.
+    """Options for reading notes.
 
     Args:
         format_name: Format; detected where not given.
@@ -59,7 +59,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What several annotators or systems marked.
+    """Annotations of several annotators or systems.
 
     Args:
         spans: Name to note id to spans; all of the same notes.
@@ -71,7 +71,7 @@ class Annotations:
 
     @property
     def names(self) -> list[str]:
-        """Who marked."""
+        """Names of the annotators."""
         return list(self.spans)
 
     def of(self, note_id: str) -> dict[str, SpanSet]:

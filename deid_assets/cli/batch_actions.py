@@ -85,7 +85,7 @@ def retry(
     sender: str | None,
     read: list[str] | None,
 ) -> int:
-    """Have a batch read anew."""
+    """Have a batch read again."""
     settings, files = _installation()
     found = _known(settings, files, batch)
     overrides: dict[str, object] = {
@@ -99,7 +99,7 @@ def retry(
         overrides["read"] = before | dict(_pair(option) for option in read)
     how_to_read(settings, overrides)  # raises where an option is wrong
     try_again(files, batch, overrides, landing=landing_folder(settings, batch))
-    say(f"{batch} ({found.state}) is read anew by the next `make run` or landing sensor")
+    say(f"{batch} ({found.state}) is read again by the next `make run` or landing sensor")
     return 0
 
 

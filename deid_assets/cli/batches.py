@@ -71,7 +71,7 @@ def retry(
 ) -> int:
     """Try a batch again.
 
-    The next make run, or the landing sensor, reads it anew, as the options say; they are kept with it, signed.
+    The next make run, or the landing sensor, reads it again, as the options say; they are kept with it, signed.
     """
     from deid_assets.cli import batch_actions  # noqa: PLC0415 - loads the store
 

@@ -47,7 +47,7 @@ Advance = Callable[[float], object]
 
 @dataclass(slots=True)
 class _Report:
-    """What was done, in numbers."""
+    """Counts of a run."""
 
     notes: int = 0
     released: int = 0

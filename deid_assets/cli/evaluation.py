@@ -30,7 +30,7 @@ from deid_assets.reports import report_html
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for.
+    """Options of the command.
 
     Args:
         gold: Annotated notes.

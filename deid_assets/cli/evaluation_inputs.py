@@ -27,7 +27,7 @@ _EPOCH = ("phase", "epoch", "loss", "dev_f1")
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What there is to find.
+    """The gold and how it is compared.
 
     Args:
         spans: By note id.
@@ -118,7 +118,7 @@ def check_names(preds: Sequence[Named]) -> None:
         ConfigError: There are such.
     """
     if len({pred.shown for pred in preds}) < len(preds):
-        raise ConfigError("two spans files have the same name, by which scores are told apart; write FILE=NAME")
+        raise ConfigError("two spans files have the same name, by which scores are distinguished; write FILE=NAME")
 
 
 def read_systems(
@@ -130,7 +130,7 @@ def read_systems(
         pred: Spans file.
         gold: Predictions for its notes are taken.
         sources: Detectors that are scored alone; all spans together when empty.
-        is_alone: There is no other file, from which names must be told apart.
+        is_alone: There is no other file, from which names must be distinguished.
         is_sample: Notes that the gold does not have are allowed; their spans are counted.
 
     Raises:

@@ -25,7 +25,7 @@ def pretrain(
 ) -> int:
     """Train a masked language model on raw notes, from nothing or from a given one.
 
-    A second call with nothing changed does nothing; a killed one is gone on from. Detectors, recipes of taggers and
+    A second call with nothing changed does nothing; a killed run is resumed. Detectors, recipes of taggers and
     surrogates take the folder as a model.
     """
     from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic and Faker

@@ -90,7 +90,7 @@ class VaultKept:
 
 
 class Recorder:
-    """What ``Redaction.run`` calls with each note: keeps all that is to be kept of it.
+    """Callback of ``Redaction.run`` for each note; stores what is to be kept of it.
 
     Args:
         edits: Edit file, if one is written.
@@ -116,7 +116,7 @@ class Recorder:
 def recording(
     redaction: Redaction, *, edits: Path | None, named: Named, vault: VaultOptions | None
 ) -> Iterator[Recorder]:
-    """Give what keeps more than the redacted notes, and close it.
+    """Open the stores for edits and originals, and close them.
 
     Args:
         redaction: Policy and key.

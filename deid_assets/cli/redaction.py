@@ -31,7 +31,7 @@ Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
 
 @dataclass(slots=True)
 class Done:
-    """What a redaction has done so far.
+    """Running counts of a redaction.
 
     Args:
         notes: Notes redacted.
@@ -142,7 +142,7 @@ class Redaction:
 
 
 class Finder(Protocol):
-    """Gives notes their spans."""
+    """Source of the spans of notes."""
 
     def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
         """Yield each chunk, in order, with the spans of its notes."""

@@ -22,7 +22,7 @@ from deid_assets.formats import Annotated, write_notes
 
 SIZES = (25, 50, 100, 200, 400, 800)
 CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
-"""What the table of intervals supposes: notes with nothing left, identifiers covered, and identifiers in a note."""
+"""Assumptions of the table of intervals: shares of notes with nothing left and of identifiers covered; their number in a note."""
 
 
 @app.command()

@@ -71,7 +71,7 @@ class NoteSource:
     Args:
         path: File or folder.
         chosen_format: Name of the format; detected where not given.
-        lang: For notes that name no language, ISO 639-1; told from the text when not given.
+        lang: For notes that name no language, ISO 639-1; detected from the text when not given.
         options: How they are read.
 
     Raises:
@@ -96,7 +96,7 @@ class NoteSource:
         format_named(self.format_name)
 
     def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
-        """Yield notes, with the language told or that their text tells where they have none, and faults."""
+        """Yield notes, with the language given or detected where they have none, and faults."""
         notes = read_notes(
             self.path, format=self.format_name, labels=labels, options=self.options, ignored=_say_ignored
         )
@@ -259,7 +259,7 @@ def progress(what: str) -> Iterator[Any]:
 
 
 def _console() -> Console:
-    """Return a console on a stream of its own, so that it is heard while detectors are silenced."""
+    """Return a console on a stream of its own, so that it is shown while detectors are silenced."""
     try:
         return Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding))
     except (AttributeError, OSError, ValueError):  # standard error is not a file, or closed

@@ -75,7 +75,7 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Train taggers as recipes say.
 
-    A second call with nothing changed does nothing; a killed one is gone on from where its plugin can. With several
+    A second call with nothing changed does nothing; a killed run is resumed where its plugin can. With several
     recipes, all are scored on --test and compared in a table.
     """
     from deid_assets.cli.training_runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
@@ -150,7 +150,7 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Argument(metavar="MODEL...", help="Folders that deid train wrote; others are compared with the first."),
     ],
     *,
-    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that no model has learnt from.")],
+    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that no model was trained on.")],
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the page and its JSON go.")],
     labels: LabelMapOption = None,
     restricted: Arg[

@@ -21,7 +21,7 @@ PAGE, DOCUMENT = "analysis.html", "analysis.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for.
+    """Options of the command.
 
     Args:
         models: Folders; the first is shown, the others are compared with it.

@@ -60,7 +60,7 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
     read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Give the original notes back.
+    """Restore the original notes.
 
     From a vault, or from encrypted values. The log has its entry before anything is given. A note that the vault
     does not hold, or whose text was changed since, is withheld.
@@ -102,7 +102,7 @@ def rotate(
     if as_json:
         print_json({"sealed_anew": values, "key": keyring.current})
     else:
-        say(f"{values:,} values sealed anew; everything is under key {keyring.current} now")
+        say(f"{values:,} values re-encrypted; everything is under key {keyring.current} now")
     return 0
 
 
@@ -171,7 +171,7 @@ def show_log(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json:
 
 @contextmanager
 def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True) -> Iterator[tuple[Vault, Keyring]]:
-    """Give a vault with its keys, closed afterwards."""
+    """Open a vault with its keys, and close it afterwards."""
     from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
     from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
 
@@ -184,7 +184,7 @@ def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True)
 
 
 class _Opener:
-    """Gives the originals of a chunk, from a vault or from the tokens in it; the log has its row first."""
+    """Restores the originals of a chunk, from a vault or from the tokens in it; the log entry is written first."""
 
     def __init__(self, request: AccessRequest, vault: Vault | None, key: Key | None, log: Path | None) -> None:
         self._asked, self._vault, self._key, self._log = request, vault, key, log

@@ -66,7 +66,7 @@ class Gates(_Frozen):
 
 
 class Batches(_Frozen):
-    """How large a batch may be.
+    """Limits on the size of a batch.
 
     Args:
         max_characters: Of all notes of a batch, each counted as 1,000 more. A larger file, folder or archive becomes
@@ -77,7 +77,7 @@ class Batches(_Frozen):
 
 
 class VaultSettings(_Frozen):
-    """Where originals are sealed, so that they can be given back; nowhere unless ``url`` is set.
+    """The vault in which originals are encrypted, so that they can be restored; none unless ``url`` is set.
 
     Args:
         url: SQLAlchemy URL of a database of its own, SQLite or PostgreSQL.
@@ -91,11 +91,11 @@ class VaultSettings(_Frozen):
 
 
 class Reading(_Frozen):
-    """How what arrives is read; a ``batch.toml`` in a dropped folder has the same keys.
+    """Options for reading arrivals; a ``batch.toml`` in a dropped folder has the same keys.
 
     Args:
-        format: As ``deid formats`` lists; told from the files when empty.
-        lang: ISO 639-1 code of notes that name no language; told from their text when empty.
+        format: As ``deid formats`` lists; detected from the files when empty.
+        lang: ISO 639-1 code of notes that name no language; detected from their text when empty.
         labels: Label map of the annotations; that of the settings when empty.
         sender: Who sent it: one word, shown wherever batches are listed.
         read: Reading options, as ``--read`` of the command line has them.
@@ -109,7 +109,7 @@ class Reading(_Frozen):
 
 
 class ReleaseSettings(_Frozen):
-    """What a batch must have before it leaves.
+    """Conditions of a release.
 
     Args:
         require: ``gold`` keeps a batch back that was not measured, that is, with fewer than ``gates.min_gold_spans``
@@ -128,7 +128,7 @@ class ReleaseSettings(_Frozen):
 
 
 class Settings(_Frozen):
-    """How this installation de-identifies.
+    """Settings of an installation.
 
     Args:
         ensemble: Detectors whose spans are merged, the first with the highest priority. Any other installed

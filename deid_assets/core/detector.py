@@ -97,7 +97,7 @@ def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> S
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error stops the process on somebody's wish. Dagster's is told by name: the core imports no Dagster."""
+    """Whether an error is a requested stop of the process. The core imports no Dagster and knows its class by name."""
     return isinstance(error, KeyboardInterrupt) or class_name(error) == "DagsterExecutionInterruptedError"
 
 

@@ -73,7 +73,7 @@ class PluginError(DeidError):
 
 
 class TrainingError(DeidError):
-    """A training run cannot go on; the message says which setting or corpus to change."""
+    """A training run cannot continue; the message says which setting or corpus to change."""
 
 
 class PolicyError(DeidError, ValueError):

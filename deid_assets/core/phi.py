@@ -239,7 +239,7 @@ def profile(name: str) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """From a corpus' or a model's labels to categories; ``None`` ignores a label on purpose.
+    """Mapping from a corpus' or a model's labels to categories; ``None`` ignores a label on purpose.
 
     Args:
         name: How the map is chosen and named in errors.

@@ -17,7 +17,7 @@ from deid_assets.core.span import DisjointSpans, Span
 
 @dataclass(slots=True)
 class Context:
-    """What a replacer may use besides the covered text; made anew for each note.
+    """Context that a replacer may use besides the covered text; made for each note.
 
     Args:
         note: The note being redacted.
@@ -39,7 +39,7 @@ class Context:
 
 
 class Replacer(Protocol):
-    """Gives the replacement of one span: deterministic for one key, and never its input.
+    """Callable that returns the replacement of one span: deterministic for one key, and never its input.
 
     A replacer whose answer depends on the value, such as the over-89 age rule, may give its input
     back if it has the attribute ``may_keep = True``. One that takes more than the span has a method
@@ -53,7 +53,7 @@ class Replacer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What happens to each category; a category that is not named is redacted by the default.
+    """A redaction policy: the action for each category; a category that is not named is redacted by the default.
 
     Args:
         name: Part of the asset key, ``^[a-z][a-z0-9_]{0,40}$``.

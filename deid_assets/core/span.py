@@ -11,7 +11,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 
 MAX_SPANS = 200_000
-"""Of one note, as annotated or as a detector gives it: no note has as many, and a million take 650 MB."""
+"""Most spans of one note, as annotated or as a detector gives it: no note has as many, and a million take 650 MB."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

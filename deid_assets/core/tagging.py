@@ -19,11 +19,11 @@ TOKEN = re.compile(r"\d+|[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*|\S")
 """A number, a word with its combining marks, or one other character."""
 _SENTENCE_END = re.compile(r"[.!?…][\"'»\u201d\u2019)\]]*\s+(?=[\"'«\u201c\u2018(\[¿¡]*[A-ZÀ-ÖØ-Þ0-9])")
 _ABBREVIATION = re.compile(r"(?:\b[^\W\d_]{1,3}|\d)\.$")
-"""What a full stop ends without ending a sentence: an initial, a title, an ordinal."""
+"""Matches what a full stop ends without ending a sentence: an initial, a title, an ordinal."""
 
 
 class TagScheme(StrEnum):
-    """How a label's tokens are tagged."""
+    """Tagging scheme of a label's tokens."""
 
     BIO = "bio"
     """``B-`` on the first token, ``I-`` on the others (IOB2)."""

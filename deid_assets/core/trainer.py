@@ -47,7 +47,7 @@ class Task:
     """All that a trainer may see. Test notes are not here.
 
     Args:
-        phases: Training documents; more than one phase where a model goes on from what it learnt before.
+        phases: Training documents; more than one phase where training continues from an earlier model.
         dev: Documents for early stopping and model selection, disjoint from all phases.
         labels: Tag label to category, over all phases and ``dev``.
         native: Whether tags carry the corpus' own labels; if not, the categories.
@@ -169,7 +169,7 @@ class Trainer(Protocol):
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write the model into ``out``, which exists.
 
-        What a killed run left under ``out/checkpoint`` is gone on from, and removed at the end. The folder holds
+        The run resumes from ``out/checkpoint`` of a killed run, and removes it at the end. The folder holds
         safetensors, JSON and text files; no pickles.
 
         Raises:

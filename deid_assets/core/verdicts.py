@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 class Tally(NamedTuple):
-    """How many checks passed, failed and were not applicable."""
+    """Numbers of checks that passed, failed and were not applicable."""
 
     passed: int
     failed: int

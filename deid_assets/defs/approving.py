@@ -16,7 +16,7 @@ from deid_resources.installation import Installation
 
 
 class Approval(dg.Config):
-    """What ``approve_release`` is told, and all that it can be told.
+    """The whole configuration of ``approve_release``.
 
     Args:
         by: User name or e-mail address of who approves.

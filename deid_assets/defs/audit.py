@@ -99,7 +99,7 @@ def _events(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What Dagster is given of an asset, and why it was not stored, where it was not."""
+    """Events of an asset for Dagster, and why it was not stored, where it was not."""
 
     events: Sequence[Any]
     fault: str = ""

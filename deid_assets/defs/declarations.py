@@ -22,7 +22,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class AssetOutput:
-    """What an asset made, before it is judged and stored.
+    """The output of an asset, before it is checked and stored.
 
     Args:
         tables: Table name to table.
@@ -49,7 +49,7 @@ Make = Callable[..., AssetOutput]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetDeclaration:
-    """What Dagster has to know of an asset.
+    """The declaration of an asset for Dagster.
 
     Args:
         key: Slash path; also the path in the store.

@@ -1,4 +1,4 @@
-"""What gold must show before a batch goes on, and what the next version is held against."""
+"""What gold must show before a batch continues, and what the next version is held against."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
-"""What has to be set wherever the graph runs; ``make`` and the code location set it."""
+"""Environment variables that must be set wherever the graph runs; ``make`` and the code location set it."""
 
 
 def write_instance(home: Path) -> Path:

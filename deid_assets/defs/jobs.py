@@ -25,10 +25,10 @@ TRAINING_JOB = "train_taggers"
 SPLITTING_JOB = "split_large_arrivals"
 
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
-"""What sums up over all batches, and so has no partitions."""
+"""Assets that sum up over all batches, and so have no partitions."""
 
 TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "onnx")
-"""What is trained before the first batch, and so has no partitions either."""
+"""Assets that are trained before the first batch, and so have no partitions either."""
 
 ON_DEMAND = {"deid/on_demand": "yes"}
 """Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""

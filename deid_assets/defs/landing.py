@@ -68,7 +68,7 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
 
 
 def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
-    """Give a staged arrival its place: among the batches, which are returned, or among those that are to be split."""
+    """Move a staged arrival to the batches, which are returned, or to those that are to be split."""
     target = landing_folder(settings, batch)
     _close(staging)
     is_large = splitting.may_be_large(list(_files(staging)), settings)
@@ -79,7 +79,7 @@ def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
 
 
 def _close(folder: Path) -> None:
-    """Let the owner alone open what arrived; it came with the modes that its sender gave it."""
+    """Restrict what arrived to its owner; it came with the modes that its sender gave it."""
     for path in folder.rglob("*"):
         # Another user's file cannot be changed; the folder around it is closed.
         if not path.is_symlink():

@@ -36,11 +36,11 @@ Texts = tuple[pa.Table, pa.Table]
 
 
 def judge_search(found: Search, done: Sequence[str], gates: Gates) -> Verdict:
-    """Check that no note goes on in which the ensemble found something, and that enough were searched.
+    """Check that no note is let through in which the ensemble found something, and that enough were searched.
 
     Args:
         found: The search of the batch.
-        done: Ids of the notes that go on.
+        done: Ids of the notes that are let through.
         gates: The limit for notes that were not searched.
     """
     counted = [found.hits_of(note_id) for note_id in done]

@@ -56,7 +56,7 @@ EDITS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class NoteTables:
-    """Some notes and what is known of them, as the store's tables have it; whole batches too.
+    """Notes with their spans, as the store's tables have them: of a part, or of a whole batch.
 
     Args:
         notes: Schema ``frames.NOTES``.
@@ -73,7 +73,7 @@ class NoteTables:
 
 @dataclass(frozen=True, slots=True)
 class RedactedTables:
-    """What became of the notes of a part.
+    """Outcomes of the notes of a part, as tables.
 
     Args:
         notes: Schema ``NOTES``; those in which no known value survives.

@@ -38,13 +38,13 @@ class Pass:
 
     @property
     def shown(self) -> str:
-        """What a person calls it."""
+        """Name for people."""
         return {TRAINING_JOB: "taggers", NIGHTLY_JOB: "scores"}.get(self.job, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of each pass is made.
+    """The passes of a run and their assets.
 
     Args:
         only: Assets; all of the job when not given.
@@ -59,7 +59,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the passes.
+    """Outcome of the passes.
 
     Args:
         made: Assets made.
@@ -76,11 +76,11 @@ class Outcome:
     stopped: bool = False
 
     def show_left(self, console: Console, command: str) -> None:
-        """Print what a stop left undone, and how to go on."""
+        """Print what a stop left undone, and how to resume."""
         left = ", ".join(one.shown for one in self.left[:5]) + (" …" if len(self.left) > 5 else "")
         told = f"{len(self.left):,} left: {left}" if self.left else "nothing is left"
         console.print(f"Stopped; {told}", style="yellow", markup=False, highlight=False)
-        console.print(f"What is made is kept; go on with {command}.", markup=False, highlight=False)
+        console.print(f"What is made is kept; resume with {command}.", markup=False, highlight=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _stopping(console: Console) -> AbstractContextManager[None]:
 
 
 def own_console() -> Console:
-    """Return a console on a stream of its own, so that it is heard while plugins are silenced."""
+    """Return a console on a stream of its own, so that it is shown while plugins are silenced."""
     try:
         return Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
     except (OSError, ValueError):  # standard output is not a file, or closed

@@ -3,7 +3,7 @@
 ::
 
     restricted/landing/.large/b-…         waits for this, as it arrived
-    restricted/landing/.large/b-….part    unfinished parts; made anew after a crash
+    restricted/landing/.large/b-….part    unfinished parts; made again after a crash
     restricted/landing/.large/b-….done    all parts, moved out one by one
     restricted/landing/b-…-0001           a part, and a batch
     restricted/landing/.whole/b-…         the arrival, once its parts are batches
@@ -33,7 +33,7 @@ from deid_assets.store.atomic import locked
 from deid_assets.store.files import StoreFiles
 
 NOTE_CHARACTERS = 1_000
-"""What a note counts beside its text: short notes take memory too."""
+"""Characters that a note counts beside its text: short notes take memory too."""
 _PACKED = frozenset({".zip", ".gz", ".tgz", ".parquet", ".docx", ".pdf"})
 _PACKED_RATIO = 10
 """Clinical text packs about 3 to 10 to 1."""

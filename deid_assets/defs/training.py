@@ -54,7 +54,7 @@ CORPUS_CHECKS = (
     Check("annotated", "There are spans to learn, of more than one category."),
 )
 TAGGER_CHECKS = (
-    Check("learnt", "The model finds enough of the development notes, which it has not learnt from."),
+    Check("learnt", "The model finds enough of the development notes, which it was not trained on."),
     Check("answered", "The model gave an answer for every development note."),
 )
 ONNX_CHECKS = (
@@ -63,14 +63,14 @@ ONNX_CHECKS = (
 )
 
 ENOUGH_PATIENTS = 10
-"""With fewer patients among its development notes, a tagger's score is said to mean little."""
+"""Patients below which the development score of a tagger is reported as weak."""
 
 _Key = tuple[str, str, bool]
 """Name of a corpus, its label map, and whether it is annotated."""
 
 
 def make_training_corpus(_batch: str, installation: Installation, *, recipes: Sequence[Recipe]) -> AssetOutput:
-    """Gather what the recipes learn from, each corpus once, so that a model's receipt proves what it saw."""
+    """Gather the recipes' training sets, each corpus once, so that a model's receipt proves what it saw."""
     tables: dict[str, pa.Table] = {}
     rows: list[tuple[str, str, str, bool]] = []
     notes: list[Note] = []
@@ -118,7 +118,7 @@ def _numbered(note: Note, number: int) -> Note:
 
 
 def _gold(installation: Installation) -> tuple[list[Document], list[Receipt]]:
-    """Return what people annotated of the patients that are learnt from, and the receipts of it."""
+    """Return what people annotated of the training patients, and the receipts of it."""
     documents: list[Document] = []
     receipts: list[Receipt] = []
     for batch in gold_batches(installation):

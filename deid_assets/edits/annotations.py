@@ -18,7 +18,7 @@ KEPT = ("label", "native_label", "score", "source", "code", "system")
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the annotations.
+    """Outcomes of carrying annotations over.
 
     Args:
         notes: Notes carried over.
@@ -53,7 +53,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """How annotations are carried over.
+    """Options for carrying annotations over.
 
     Args:
         take: Gives the edit map of a note, once; ``None`` where there is none.

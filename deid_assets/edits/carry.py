@@ -19,7 +19,7 @@ Stretch = tuple[int, int, int, int]
 
 
 class Meeting(StrEnum):
-    """How a range met the replacements."""
+    """Relation of a range to the replacements."""
 
     CLEAR = "clear"
     """It meets none: its text is the same in both."""

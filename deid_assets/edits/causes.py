@@ -9,12 +9,12 @@ from deid_assets.edits.maps import MadeBy, Replaced
 
 
 class Change(StrEnum):
-    """What became of a replacement."""
+    """Outcome of a replacement."""
 
     GAINED = "gained"
     """Replaced now, and not before."""
     LOST = "lost"
-    """Not replaced any more."""
+    """It is not replaced any more."""
     RELABELLED = "relabelled"
     """The same range under another category."""
     MOVED = "moved"
@@ -24,7 +24,7 @@ class Change(StrEnum):
 
 
 class Cause(StrEnum):
-    """What is responsible."""
+    """Cause of a difference."""
 
     DETECTOR = "detector"
     POLICY = "policy"

@@ -61,7 +61,7 @@ def from_record(record: Mapping[str, Any], *, where: str) -> EditMap:
 
 @contextmanager
 def writing_edits(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write edit maps to, which takes the place of ``path`` when the block ends without an error."""
+    """Open a file for edit maps, which replaces ``path`` when the block ends without an error."""
     check_suffix(path)
     with atomic_file(path) as file:
         yield file

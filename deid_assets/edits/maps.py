@@ -21,7 +21,7 @@ MARK_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """What a redaction rests on; two that agree in all of it and in their spans write the same text.
+    """Inputs of a redaction; two that agree in all of it and in their spans write the same text.
 
     Args:
         software: Name and version.

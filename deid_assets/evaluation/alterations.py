@@ -22,7 +22,7 @@ _UNIT = re.compile("[mkµu]?g|mcg|ng|[dcm]?l|mmol|mol|meq|ie|i?u|ui|mmhg|[cm]?m|
 
 
 class Change(StrEnum):
-    """What was done."""
+    """Kind of alteration."""
 
     INSERTED = "inserted"
     DELETED = "deleted"
@@ -30,7 +30,7 @@ class Change(StrEnum):
 
 
 class Kind(StrEnum):
-    """What it was done to; the first that applies, the most harmful first."""
+    """Kind of token that was altered; the first that applies, the most harmful first."""
 
     NUMBER = "number"
     NEGATION = "negation"

@@ -41,7 +41,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run took, in a process that did nothing else.
+    """Time and memory of a run, in a process that did nothing else.
 
     Args:
         start_s: From the call that loads the detector to its first answer, in seconds; imports included.
@@ -63,18 +63,18 @@ class Cost:
 
     @property
     def notes_per_s(self) -> float:
-        """By wall time."""
+        """Return the rate by wall time."""
         return self.notes / max(self.detect_s, 1e-9)
 
     @property
     def chars_per_s(self) -> float:
-        """By wall time."""
+        """Return the rate by wall time."""
         return self.chars / max(self.detect_s, 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a contestant did.
+    """Outcome of a contestant.
 
     Args:
         contestant: Who ran.
@@ -167,7 +167,7 @@ _PROGRAM = "from deid_assets.evaluation.bench import work; work()"
 
 
 def work() -> None:
-    """Be the process of one contestant: what is to be done comes by standard input, the answer leaves by output."""
+    """Run as the process of one contestant: read the task from standard input, write the answer to standard output."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):

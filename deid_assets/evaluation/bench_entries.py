@@ -15,7 +15,7 @@ from deid_assets.evaluation.score import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """What a detector took.
+    """Time and memory of a detector.
 
     Args:
         notes: Notes that were timed.

@@ -25,7 +25,7 @@ Outcomes = Mapping[str, Mapping[str, SpanSet | Failed]]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What there is to find.
+    """The gold and how it is compared.
 
     Args:
         spans: By note id; notes without annotation are absent.
@@ -107,7 +107,7 @@ def _coverage(gold: Gold, outcomes: Outcomes, profile: Profile) -> Coverage | No
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a detector can find by design.
+    """The gold that a detector can find by design.
 
     Args:
         blind: Profile labels that none of its categories counts as, sorted.

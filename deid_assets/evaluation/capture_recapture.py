@@ -18,7 +18,7 @@ ASSUMPTIONS = (
     "detectors find spans independently of each other: detectors that miss the same hard spans make it too low",
     "spans that overlap are one identifier: two identifiers that one detector joins are counted as one",
 )
-"""What an estimate rests on; to be shown wherever one is."""
+"""Assumptions of an estimate; to be shown wherever one is."""
 _Z = 1.96
 """Normal quantile of 95 %."""
 

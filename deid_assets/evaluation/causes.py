@@ -18,7 +18,7 @@ COLUMNS = ("id", "system", "kind", "note", "start", "end", "label", "causes")
 
 
 class Cause(StrEnum):
-    """Why a span is wrong (Catelli 2021, tables 4.9 and 4.20); an error may have several."""
+    """Cause of an error (Catelli 2021, tables 4.9 and 4.20); an error may have several."""
 
     ABBREVIATION = "AB"
     AMBIGUITY = "AM"

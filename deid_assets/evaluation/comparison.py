@@ -13,7 +13,7 @@ SCHEMES = tuple(Scheme)
 
 
 class Boundary(StrEnum):
-    """What is counted with labels left aside; with ``STRICT`` and ``RELAXED`` the four schemes of SemEval-2013."""
+    """Schemes that ignore labels; with ``STRICT`` and ``RELAXED`` the four schemes of SemEval-2013."""
 
     EXACT = "exact"
     """A prediction is right when a gold span has its boundaries."""
@@ -28,7 +28,7 @@ Row = tuple[int, ...]
 
 
 class Ratio(StrEnum):
-    """What is taken from three counts."""
+    """Ratio of three counts."""
 
     PRECISION = "precision"
     RECALL = "recall"
@@ -51,7 +51,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a detector scores above the baseline.
+    """Difference of a detector to the baseline.
 
     Args:
         value: Its ratio less that of the baseline, in [-1, 1].

@@ -12,7 +12,7 @@ from deid_assets.core.errors import InputError
 
 
 class Scheme(StrEnum):
-    """What is counted. The first three count spans, the last two code points."""
+    """Matching scheme of a score. The first three count spans, the last two code points."""
 
     STRICT = "strict"
     """A prediction is right when a gold span has its boundaries and its label."""
@@ -48,7 +48,7 @@ class Counts:
 
     @property
     def gold(self) -> int:
-        """What there was to find."""
+        """Number of gold items: ``tp + fn``."""
         return self.tp + self.fn
 
     @property

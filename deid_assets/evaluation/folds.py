@@ -13,11 +13,11 @@ from math import comb, erfc, isfinite, sqrt
 from deid_assets.core.errors import InputError
 
 EXACT_FOLDS = 8, 50
-"""With at most so many folds on the smaller and on the larger side, and no ties, p is counted out."""
+"""Most folds on the smaller and on the larger side for which p is exact where there are no ties."""
 
 
 class Alternative(StrEnum):
-    """What the first sample is tested to be."""
+    """Alternative hypothesis on the first sample."""
 
     LESS = "less"
     GREATER = "greater"
@@ -104,7 +104,7 @@ def _ways(u: int, first: int, second: int) -> int:
 
 
 class Correction(StrEnum):
-    """How p-values are corrected so that one false finding in all stays rare."""
+    """Correction of p-values for the family-wise error rate."""
 
     HOLM = "holm"
     """Holm (1979), step-down; never above Bonferroni."""

@@ -13,7 +13,7 @@ from deid_assets.evaluation.span_errors import Place, places
 
 
 class ChangeKind(StrEnum):
-    """What became of a span."""
+    """Outcome of a span."""
 
     ADDED = "added"
     REMOVED = "removed"

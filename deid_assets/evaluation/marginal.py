@@ -70,7 +70,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """What the union of detectors gives, labels left aside.
+    """Scores of the union of a subset of detectors, labels ignored.
 
     Args:
         detectors: Their names.

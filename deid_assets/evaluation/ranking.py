@@ -32,7 +32,7 @@ class Ranked:
 
     @property
     def gold(self) -> int:
-        """What there is to find."""
+        """Number of gold spans."""
         return int(self.right.sum()) + self.missed
 
 
@@ -96,7 +96,7 @@ def _best(spans: SpanSet, profile: Profile) -> dict[tuple[int, int, str], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
-    """What keeping every prediction of at least a threshold gives.
+    """Counts when every prediction of at least a threshold is kept.
 
     Args:
         thresholds: (thresholds,) the distinct scores, falling.

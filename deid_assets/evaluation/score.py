@@ -38,7 +38,7 @@ __all__ = [
 
 _ByLabel = dict[str, set[Range]]
 _CHARACTERS = slice(3 * SCHEMES.index(Scheme.CHARACTERS), 3 * SCHEMES.index(Scheme.CHARACTERS) + 3)
-"""Where a row holds the characters of all labels at once: those of each label would count a shared one twice."""
+"""Slice of a row with the characters of all labels at once: those of each label would count a shared one twice."""
 
 
 def evaluate(

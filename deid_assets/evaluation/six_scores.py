@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[^\W_]+")
 
 
 class Level(StrEnum):
-    """What is counted."""
+    """Unit of counting."""
 
     ENTITY = "entity"
     """A prediction is right when a gold span has its boundaries and label."""
@@ -36,7 +36,7 @@ class Level(StrEnum):
 
 
 class Granularity(StrEnum):
-    """How fine the labels are."""
+    """Granularity of the labels."""
 
     SUB_CATEGORY = "sub_category"
     CATEGORY = "category"
@@ -72,7 +72,7 @@ HIPAA_CATEGORIES = frozenset({
     Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT, Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.BIOMETRIC, Phi.ID,
 })
 # fmt: on
-"""What i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015). Staff's names count here too, which ``Phi`` does
+"""Labels that i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015). Staff's names count here too, which ``Phi`` does
 not tell from patients', and so do identifiers in general, which the official scorer lists but does not match."""
 
 

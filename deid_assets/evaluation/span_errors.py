@@ -15,7 +15,7 @@ from deid_assets.evaluation.intervals import size_of_common, union
 
 
 class Kind(StrEnum):
-    """What is wrong."""
+    """Kind of error."""
 
     MISSED = "missed"
     """A gold span that no prediction touches."""
@@ -55,7 +55,7 @@ class SpanError:
 
     @property
     def label(self) -> str:
-        """That of the gold, else of the prediction."""
+        """Label of the gold span, else of the prediction."""
         return (self.gold or self.pred or (0, 0, ""))[2]
 
     @property

@@ -13,7 +13,7 @@ from deid_assets.evaluation.intervals import is_inside, is_touched, union
 from deid_assets.evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]
-"""Of the first and of the second system: whether the span is covered, or for a false alarm whether it is given."""
+"""Pair for the first and the second system: whether the span is covered, or for a false alarm whether it is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import IO, Self, cast
 from deid_assets.formats.unpacking import CHUNK_BYTES, ArchiveError, Budget, Readable, Refuse, SpentError, Target
 
 SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip", ".gz")
-"""Of the archives that are read; the first that fits counts."""
+"""Suffixes of the archives that are read; the first that fits counts."""
 _ENCRYPTED = 0x1
 """General purpose bit 0 (PKWARE APPNOTE 6.3.10, 4.4.4)."""
 _DAMAGED = (
@@ -35,7 +35,7 @@ _DAMAGED = (
     LookupError,
     OverflowError,
 )
-"""What the libraries raise for damaged archives, in their own words or not."""
+"""Exceptions that the libraries raise for damaged archives, documented or not."""
 _HEADERS = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -44,7 +44,7 @@ _HEADERS = (
     tarfile.GNUTYPE_LONGLINK,
 )
 _LONGEST_HEADER_BYTES = 1 << 14
-"""Of a name or pax header: four times the longest path of Linux, and short enough for what parses it."""
+"""Most bytes of a name or pax header: four times the longest path of Linux, and short enough for what parses it."""
 
 
 def suffix_of(name: str) -> str:

@@ -16,7 +16,7 @@ from deid_assets.formats.options import ReadOptions
 
 _LABEL = re.compile(r"\w[\w.:/-]{0,63}", re.ASCII)
 BREAKS_TO_BLANKS = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"), " ")
-"""What brat and XML attributes cannot hold on one line, and put a space for."""
+"""Characters that brat and XML attributes cannot hold on one line, and replace by a space."""
 
 
 def assemble(draft: ParsedNote, labels: LabelMap, options: ReadOptions) -> Annotated | list[Fault]:

@@ -15,7 +15,7 @@ from deid_assets.core.errors import InputError
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of ``path`` when the block ends without an error."""
+    """Open a file that replaces ``path`` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -30,7 +30,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes ``path`` when the block ends without an error.
+    """Make a folder that becomes ``path`` when the block ends without an error.
 
     Raises:
         InputError: ``path`` is a file, or a folder that is not empty: mixing two corpora goes unnoticed.

@@ -21,7 +21,7 @@ Writer = Callable[[Path, Iterable[Annotated], WriteOptions], None]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one format is read and written.
+    """One format: how it is recognised, read and written.
 
     Args:
         name: How it is chosen.
@@ -54,12 +54,12 @@ class Format:
 
     @property
     def reader(self) -> Reader:
-        """From one file to its drafts."""
+        """Return the reader: from one file to its parsed notes."""
         return cast("Reader", import_module(self.module).read)
 
     @property
     def writer(self) -> Writer:
-        """From a path and notes to the whole output, or none of it."""
+        """Return the writer: from a path and notes to the whole output, or none of it."""
         return cast("Writer", import_module(self.writer_module or self.module).write)
 
 

@@ -1,6 +1,6 @@
 """CoNLL: one token per line, one sentence per block, a tag in a column; as in CoNLL-2003 and CoNLL-U Plus.
 
-Columns are told apart by tabs, or by blanks where the first row has no tab. A row ``-DOCSTART-`` or a line
+Columns are separated by tabs, or by blanks where the first row has no tab. A row ``-DOCSTART-`` or a line
 ``# newdoc`` begins a note, ``# newdoc id = …`` or ``# id = …`` names it; a note without a name has that of the file,
 with a number behind it where the file marks where notes begin. ``# lang = …`` gives its language.
 
@@ -49,7 +49,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
 
 @dataclass(slots=True)
 class _Note:
-    """What is known of the note that is being read."""
+    """State of the note that is being read."""
 
     default_id: str
     line: int | None = None

@@ -1,4 +1,4 @@
-"""Cells of CSV that a spreadsheet would compute: kept from it by an apostrophe, as OWASP advises, and told back."""
+"""Cells of CSV that a spreadsheet would compute: escaped by an apostrophe, as OWASP advises, and unescaped."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, 
 
 _OFFSET = re.compile(r"-?[0-9]{1,15}")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0, section 2.2, leaves out."""
+"""Characters that XML 1.0, section 2.2, does not allow."""
 _ATTRIBUTE = {ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'}
 
 

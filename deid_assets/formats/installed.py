@@ -23,7 +23,7 @@ from deid_assets.plugins import available, load_declaration
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A format of a plugin of this project: known by its files, so that they are told where the plugin is missing.
+    """A format of a plugin of this project: known by its files, so that an error names the plugin where it is missing.
 
     Args:
         name: As in ``Format``.

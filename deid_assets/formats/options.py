@@ -62,7 +62,7 @@ def _check_scheme(scheme: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Conll:
-    """How the columns and tags of CoNLL files are read.
+    """Options for the columns and tags of CoNLL files.
 
     A first line ``# global.columns = FORM START END TAG``, as the writer gives it, goes before the four places.
 
@@ -111,7 +111,7 @@ _Options = TypeVar("_Options", bound=FormatOptions)
 
 @dataclass(frozen=True, slots=True)
 class Archives:
-    """How far archives are unpacked.
+    """Limits on unpacking archives.
 
     Args:
         max_depth: Archives in archives; 1 reads no archive inside of another.
@@ -138,7 +138,7 @@ class Archives:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the reader has to know about the source.
+    """Options of a reader.
 
     Args:
         offsets: Unit in which the source counts; offsets are converted to code points as they are read.
@@ -197,7 +197,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How files are written. Text is always UTF-8.
+    """Options of a writer. Text is always UTF-8.
 
     Args:
         columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the ``meta`` field.

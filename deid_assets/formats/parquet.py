@@ -183,7 +183,7 @@ class RowGroups:
 
 @contextmanager
 def table_writer(path: Path, schema: Any) -> Iterator[RowGroups]:
-    """Give a function that adds a record to a Parquet file, which appears whole or not at all."""
+    """Open a Parquet file, which appears whole or not at all, and give a function that adds a record."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
 
     with (

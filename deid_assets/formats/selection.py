@@ -59,7 +59,7 @@ class Selection:
 
     @property
     def reason(self) -> str:
-        """Why a file is not read that has no such suffix."""
+        """Reason why a file without such a suffix is not read."""
         kinds = " or ".join(self.suffixes)
         return (
             f"is no {kinds} file, so it is not read; convert it, take it out, or pass it over with --read ignore=NAME"

@@ -64,7 +64,7 @@ class Source:
         return None
 
     def place_of_members(self, suffix: str, *, is_root: bool) -> str:
-        """What goes before the ids of the notes in an archive: they are those of the folder that it holds.
+        """Prefix of the ids of the notes in an archive: they are those of the folder that it holds.
 
         Args:
             suffix: Of the archive.
@@ -80,7 +80,7 @@ class Source:
         return Fault.at(self.name, kind, reason, line=line, note_id=note_id)
 
     def refusal(self) -> Fault | None:
-        """Why the file is not opened, or ``None``: it leaves the root by a link, or is not a regular file."""
+        """Reason why the file is not opened, or ``None``: it leaves the root by a link, or is not a regular file."""
         try:
             target = self.path.resolve(strict=True)
             if self.path.is_symlink() and not target.is_relative_to(self.root.resolve()):

@@ -14,7 +14,7 @@ from deid_assets.formats.options import TagScheme
 
 OUTSIDE = "O"
 UNTAGGED = "_"
-"""In place of every tag of a note that is not annotated, as CoNLL-U writes what is not specified."""
+"""Tag of every token of a note that is not annotated, as CoNLL-U writes what is not specified."""
 
 _LETTERS = {"bio": "BI", "iob2": "BI", "iob1": "BI", "bioes": "BIES", "bilou": "BILU"}
 _ENDS = "ESLU"

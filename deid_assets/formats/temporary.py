@@ -19,7 +19,7 @@ _FRESH_S = 60
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Give an empty folder that only its owner can read, removed when the block ends."""
+    """Make an empty folder that only its owner can read, removed when the block ends."""
     _sweep_once()
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         held = _lock(Path(name))

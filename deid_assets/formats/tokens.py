@@ -13,7 +13,7 @@ from deid_assets.formats.offsets import to_code_points, width
 from deid_assets.formats.options import OffsetUnit
 
 UNSPECIFIED = "_"
-"""In place of a token that cannot stand in a column; its offsets and the text say what it is."""
+"""Placeholder of a token that cannot stand in a column; its offsets and the text say what it is."""
 
 
 class Row(NamedTuple):

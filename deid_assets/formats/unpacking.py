@@ -15,7 +15,7 @@ _FREE_BYTES = 1 << 20
 """Unpacked without regard to the ratio: short members of blanks pack better than any text."""
 CHUNK_BYTES = 1 << 20
 _MAX_STEPS = 100
-"""Of a name: folders are made and removed by recursion."""
+"""Most folders in a name: they are made and removed by recursion."""
 
 Refuse = Callable[[str, str, str], None]
 """Called with the member's name, empty for the archive itself, the kind of fault and the reason."""
@@ -43,7 +43,7 @@ class SpentError(ArchiveError):
 
 @dataclass(slots=True)
 class Budget:
-    """What may still be unpacked of an archive and of those inside of it."""
+    """Budget left for unpacking an archive and those inside of it."""
 
     limits: Archives
     members: int = 0
@@ -101,7 +101,7 @@ def _member_too_large(limits: Archives) -> ArchiveError:
 
 @dataclass(slots=True)
 class Target:
-    """Where members go."""
+    """Destination of members."""
 
     folder: Path
     wanted: Callable[[str], bool]
@@ -167,7 +167,7 @@ def _check_room(error: BaseException) -> None:
 
 
 def _unsafe(name: str) -> str:
-    """Why a name is refused, or nothing."""
+    """Return why a name is refused, or nothing."""
     steps = PurePosixPath(name).parts
     if len(steps) > _MAX_STEPS:
         return f"lies in more than {_MAX_STEPS} folders; make the archive again with fewer"

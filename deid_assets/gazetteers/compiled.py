@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What became of a list.
+    """Outcome of compiling a list.
 
     Args:
         kept: Keys written.

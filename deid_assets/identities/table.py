@@ -32,7 +32,7 @@ CREATE TABLE identity (
 
 @dataclass(frozen=True, slots=True)
 class TableCounts:
-    """How much a table holds.
+    """Counts of a table.
 
     Args:
         patients: With one value or more.
@@ -112,7 +112,7 @@ class IdentityTable:
         self._connection.close()
 
     def counts(self) -> TableCounts:
-        """How much there is; reads the whole table."""
+        """Return the counts; reads the whole table."""
         return _counts(self._connection)
 
     def of_patients(self, patient_ids: Sequence[str]) -> dict[str, list[Identity]]:

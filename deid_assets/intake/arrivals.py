@@ -48,12 +48,12 @@ class ArrivedFile:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What arrived as one batch.
+    """An arrival: the files of one batch.
 
     Args:
         receipt: Signed.
         files: Sorted by name; a file's place is its position here, from 1.
-        overrides: How it is read, as ``deid batches retry`` was told; see ``reading``.
+        overrides: How it is read, as the options of ``deid batches retry`` say; see ``reading``.
     """
 
     receipt: Receipt
@@ -67,7 +67,7 @@ class Arrival:
 
     @property
     def attempt(self) -> int:
-        """How often it was to be tried again."""
+        """Number of retries."""
         return int(self.receipt.counts["attempt"])
 
 
@@ -114,7 +114,7 @@ def sign_part(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile], *, w
 
 
 def try_again(files: StoreFiles, batch: str, overrides: Mapping[str, object], *, landing: Path) -> Receipt:
-    """Sign what a batch holds now, to be read anew, and how; what was told before holds where nothing else is told.
+    """Sign what a batch holds now, to be read again, with overrides; those of earlier calls stay unless replaced.
 
     Args:
         files: The store.
@@ -169,7 +169,7 @@ def check_arrival(files: StoreFiles, batch: str, *, landing: Path) -> Arrival:
     if altered or gone or added:
         raise ProvenanceError(
             f"batch {batch}: of {len(signed)} files that arrived, {altered} were altered and {gone} are gone, and "
-            f"{added} were added since; put them back as they came, or `deid batches withdraw {batch}` and drop them anew"
+            f"{added} were added since; put them back as they came, or `deid batches withdraw {batch}` and drop them again"
         )
     return arrival
 

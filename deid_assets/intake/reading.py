@@ -1,4 +1,4 @@
-"""How a batch is read: what the settings say, what its ``batch.toml`` says, and what ``deid batches retry`` was told."""
+"""Options for reading a batch: the settings, its ``batch.toml``, and the options of ``deid batches retry``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MAX_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a batch is read.
+    """Options for reading a batch.
 
     Args:
-        format: Name of the format; told from the files where ``None``.
+        format: Name of the format; detected from the files where ``None``.
         labels: Label map of its annotations.
-        lang: Of notes that name no language; told from their text where ``None``.
+        lang: Of notes that name no language; detected from their text where ``None``.
         sender: Who sent it; empty where nobody said.
         options: What the readers have to know.
     """
@@ -43,11 +43,11 @@ class How:
 
 
 def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Path | None = None) -> How:
-    """Return how a batch is read; the later of settings, ``batch.toml`` and what was told counts.
+    """Return how a batch is read; ``batch.toml`` overrides settings, and overrides given later override both.
 
     Args:
         settings: Of the installation.
-        overrides: As ``deid batches retry`` was told.
+        overrides: The options of ``deid batches retry``.
         folder: What arrived, where it is a folder, with or without a ``batch.toml``.
 
     Raises:

@@ -21,7 +21,7 @@ _RAW, _RELEASED = "raw_notes", "released_corpus"
 
 
 class State(StrEnum):
-    """What became of a batch."""
+    """State of a batch."""
 
     NEW = "new"
     MADE = "made"
@@ -62,7 +62,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What became of a batch.
+    """State of a batch.
 
     Args:
         batch: Its id.
@@ -75,7 +75,7 @@ class Batch:
         sender: Who sent it; empty where nobody said.
         languages: Notes per language, as ``en:12+de:3``.
         stops: What was not stored, and why.
-        fault: Why nothing can be told of it; empty where something can.
+        fault: Why its state cannot be read; empty where it can.
     """
 
     batch: str
@@ -92,7 +92,7 @@ class Batch:
 
     @property
     def reasons(self) -> list[str]:
-        """Why it was stopped, one line each."""
+        """Reasons why it was stopped, one line each."""
         return [*filter(None, [self.fault]), *(reason for stop in self.stops for reason in stop.reasons)]
 
 

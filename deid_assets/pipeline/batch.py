@@ -21,7 +21,7 @@ Predict = Callable[[Sequence[Note]], Predictions]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """How notes are de-identified.
+    """The pipeline: options and detectors of a de-identification.
 
     Args:
         predict: The ensemble's detectors.
@@ -61,7 +61,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Deidentified:
-    """What became of a batch.
+    """Outcome of a batch.
 
     Args:
         outcomes: One per note, in order.

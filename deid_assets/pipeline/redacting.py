@@ -73,7 +73,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of the notes of a batch.
+    """Outcomes of the notes of a batch.
 
     Args:
         redacted: Notes in which no known value is left, as they were and as they are.

@@ -29,7 +29,7 @@ Resolved = Callable[[Sequence[Note]], Sequence[DisjointSpans | Failed]]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How many notes are searched.
+    """Draw of the notes that are searched.
 
     Args:
         key: Which notes are drawn follows from it and their ids, and nobody without it knows.
@@ -49,7 +49,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search of redacted notes found.
+    """Result of a search of redacted notes.
 
     Args:
         hits: Of the first look, for the notes that were searched.
@@ -80,7 +80,7 @@ class Search:
         return self.again.get(note_id, self.hits.get(note_id))
 
     def withheld(self, stage: str) -> dict[str, Failed]:
-        """Return the notes that may not go on, by id."""
+        """Return the notes that are withheld, by id."""
         last = {**self.hits, **self.again}
         return {
             note_id: hit if isinstance(hit, Failed) else Failed(note_id, stage, HIT)

@@ -14,7 +14,7 @@ from deid_assets.pipeline.values import How, Patient, Values, patient_of, values
 
 
 class Survival(NamedTuple):
-    """What is left in one note.
+    """Values that survive in one note.
 
     Args:
         survivors: Whole values; the note may not leave.

@@ -41,7 +41,7 @@ Patient = tuple[bool, str]
 
 
 class How(Enum):
-    """How much of a value an occurrence is."""
+    """Extent of an occurrence of a value."""
 
     WHOLE = "whole"
     LOWER_CASE = "lower case"

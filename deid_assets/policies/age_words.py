@@ -159,7 +159,7 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     "sv": listed("arig arige ariga aring aringen aringar"),
     "fi": listed("vuotias vuotiaan vuotiaana vuotiaalla vuotiaalle vuotiaat vuotiasta vuotiaiden"),
 }
-"""What may follow a number without a blank: "45-vuotias", "einundzwanzigjährig"."""
+"""Suffixes that may follow a number without a blank: "45-vuotias", "einundzwanzigjährig"."""
 
 YEARS: Mapping[str, tuple[str, ...]] = {
     "it": listed("anno anni aa a di eta circa inizio meta fine neonato neonata all alla"),

@@ -59,7 +59,7 @@ _DECADE_ENDINGS = frozenset(listed("s er ern arsaldern tal talet kymppinen kympp
 
 @dataclass(frozen=True, slots=True)
 class AgeWords:
-    """What the ages of one language are written with, folded.
+    """Words that the ages of one language are written with, folded.
 
     Args:
         understood: Words that may stand beside an age.

@@ -1,4 +1,4 @@
-"""Identifiers that hold a birthday: the day moves by the patient's offset, the serial is drawn anew.
+"""Identifiers that hold a birthday: the day moves by the patient's offset, the serial is redrawn.
 
 Each function takes an identifier without its separators, a row of choices and the offset in days. Those whose check
 characters stand at the end take and return it without them. ``None`` asks for the next draw.

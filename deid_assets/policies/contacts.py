@@ -55,7 +55,7 @@ def ip(text: str, context: Context, attempt: int = 0) -> str:
 
 
 def _account(text: str, context: Context, attempt: int, *, is_word: bool = False) -> str:
-    """Return an account name with its names, initials and digits drawn anew.
+    """Return an account name with its names, initials and digits redrawn.
 
     Args:
         text: The account name.

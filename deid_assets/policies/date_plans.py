@@ -36,7 +36,7 @@ may be one that it cannot move.
 
 
 class DatePlan(NamedTuple):
-    """Where a shape has year, month and day; an empty slice where it has none.
+    """Places of year, month and day in a shape; an empty slice where it has none.
 
     Args:
         years: Digits that may stand for the year to the year.

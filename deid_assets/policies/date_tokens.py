@@ -46,7 +46,7 @@ _DIGITS = {1: "D", 2: "D", 4: "Y", 6: "S", 8: "E"}
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a word says.
+    """Meaning of a word.
 
     Args:
         kind: Its character, as above.

@@ -10,7 +10,7 @@ from deid_assets.policies.date_forms import Roles
 from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
 
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
-"""What a piece writes; the numbers are places in ``Values`` as well. An ending or an article stands beside a day."""
+"""Kind of a piece; the numbers are places in ``Values`` as well. An ending or an article stands beside a day."""
 
 Piece = tuple[int, Sequence[str]]
 """A literal with its text, or a part with the row of names or digits that it is looked up in."""

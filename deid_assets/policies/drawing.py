@@ -19,7 +19,7 @@ _NO_DIGITS = bytes(byte for byte in range(256) if chr(byte) not in digits)
 _NO_CHARACTERS = bytes(byte for byte in range(256) if chr(byte) not in ascii_letters + digits)
 T = TypeVar("T")
 ATTEMPTS = 8
-"""How often a surrogate equal to its original is drawn again before the tag is used."""
+"""Draws of a surrogate equal to its original before the tag is used."""
 
 
 class Draw:
@@ -128,5 +128,5 @@ def cased_like(model: str, word: str) -> str:
 
 
 def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
-    """Return a table written as one string; blanks separate its words unless told otherwise."""
+    """Return a table written as one string; blanks separate its words unless another separator is given."""
     return tuple(words.split(separator))

@@ -1,4 +1,4 @@
-"""The replacer that writes a keyed hash: values can be told apart and linked, and not read."""
+"""The replacer that writes a keyed hash: values can be distinguished and linked, and not read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _STAFF = frozenset((Phi.LICENSE, Phi.ID))
 _MONEY = frozenset((Phi.ACCOUNT, Phi.HEALTH_PLAN, Phi.ID))
 
 Redraw = Callable[[str, Draw, int], str | None]
-"""From an identifier, a row of choices and the patient's offset in days to another, or ``None`` for the next draw."""
+"""Function of an identifier, a row of choices and the patient's offset in days; ``None`` asks for the next draw."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class MaskedSurrogate:
         return drawn
 
     def _prepare(self, context: Context) -> None:
-        """Have all questions of the note answered in as few calls of the model as there can be."""
+        """Answer all questions of the note in as few calls of the model as possible."""
         if (_PREPARED, self) in context.numbers or context.spans is None or context.policy is None:
             return
         context.numbers[_PREPARED, self] = 1

@@ -26,7 +26,7 @@ _LONGEST = 32  # sub-tokens of a word
 
 
 class Question(NamedTuple):
-    """Which words may stand in a blank?
+    """A question to the model: which words may stand in a blank?
 
     Args:
         opening: What stands before the value.
@@ -230,7 +230,7 @@ def _first(*numbers: int | None) -> int | None:
 
 
 def _is_inner(piece: str, *, marked: bool) -> bool:
-    """Whether a sub-token goes on with a word; ``marked`` where the vocabulary has ``##`` before those that do."""
+    """Whether a sub-token continues a word; ``marked`` where the vocabulary has ``##`` before those that do."""
     return piece.startswith("##") if marked else piece[:1].isalpha() and piece[0] not in _BLANKS
 
 

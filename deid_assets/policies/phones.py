@@ -22,7 +22,7 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
     "sv": ("SE", "FI"),
     "fi": ("FI", "SE"),
 }
-"""Where a number without a country code is looked for, by the note's language."""
+"""Regions in which a number without a country code is looked up, by the note's language."""
 
 # What may stand beside a telephone number; any other word may be a name, or spell the number: 1-800-FLOWERS.
 _WORDS = frozenset(
@@ -77,7 +77,7 @@ _MOST_LEADS, _MOST_TRIED = 100, 2000
 
 
 class NumberingPlan(NamedTuple):
-    """What is known of a number from its beginning and its length.
+    """Numbering plan of a number, from its beginning and its length.
 
     Args:
         country: Country calling code.

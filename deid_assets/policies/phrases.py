@@ -26,7 +26,7 @@ _SHORTEST_CITY = 3
 
 
 class Drawing(NamedTuple):
-    """What a surrogate is drawn with; ``city`` gives another city for one, and ``None`` for other words."""
+    """Functions that a surrogate is drawn with; ``city`` gives another city for one, and ``None`` for other words."""
 
     context: Context
     attempt: int
@@ -87,7 +87,7 @@ def street(text: str, context: Context, attempt: int, city: CityMaker) -> str:
 
 
 def institution(text: str, context: Context, kind: Kind, attempt: int, city: CityMaker) -> str:
-    """Return another institution of the same type: its proper words are drawn anew, one by one."""
+    """Return another institution of the same type: its proper words are replaced, one by one."""
     tokens = tokens_of(text, context.note.lang, kind)
     if len(text) <= _ACRONYM_CHARS and text.isupper() and text.isalpha():
         return _acronym(text, context, attempt)

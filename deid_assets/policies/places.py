@@ -56,7 +56,7 @@ def location(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return another city in the form of the original, or ``None`` where its form cannot be told."""
+    """Return another city in the form of the original, or ``None`` where its form is not recognised."""
     locale = locale_of(context.note.lang)
     name, form = _read_city(text.strip(), context.note.lang)
     if locale.places.form_of_city:

@@ -96,7 +96,7 @@ def _italian_provinces() -> Mapping[str, str]:
 
 
 def _municipalities() -> Iterator[tuple[str, str, str]]:
-    """Give postcode, name and province, as Faker lists them."""
+    """Return postcode, name and province, as Faker lists them."""
     for code, rows in lists.faker("address", "it_IT").cap_city_province.items():
         for name, province in rows:
             yield code, name, province

@@ -31,7 +31,7 @@ _SSN = re.compile(r"[0-9]{3}([- ]?)[0-9]{2}\1[0-9]{4}")
 
 
 def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
-    """Return the text with each digit and letter drawn anew; separators, case and a non-zero first digit stay.
+    """Return the text with each digit and letter redrawn; separators, case and a non-zero first digit stay.
 
     Separators and case do not matter for the draw: ``123-45`` and ``12345`` become the same digits.
     """

@@ -1,4 +1,4 @@
-"""Words of a name: read with a locale pack, and drawn anew by patient and word."""
+"""Words of a name: read with a locale pack, and replaced by patient and word."""
 
 from __future__ import annotations
 

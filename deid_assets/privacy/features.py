@@ -20,7 +20,7 @@ _AROUND_CHARS = 60
 _SEVERAL = 4
 
 Rows = list[NDArray[np.int64]]
-"""Of each candidate the places of its features, each once."""
+"""Indices of each candidate's features, each once."""
 
 
 def shape(text: str) -> str:

@@ -32,12 +32,12 @@ KNOWN_KEYS = 4
 FOUND_AT = (10, 50, 100)
 MIN_MISSES = 10
 DETECTED = "detected"
-"""In place of a recall: what a detector really missed."""
+"""Word in place of a recall: the detector's own misses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How the attack is run.
+    """Options of the attack.
 
     Args:
         recalls: Shares of the gold that are redacted; the rest is dropped at random.

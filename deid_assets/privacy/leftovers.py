@@ -16,7 +16,7 @@ from deid_assets.evaluation.intervals import union
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What stands in the text like an identifier.
+    """A candidate: text that looks like an identifier.
 
     Args:
         start: First code point in the released text.

@@ -17,7 +17,7 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What an attacker gets.
+    """Result of an attack.
 
     Args:
         candidates: Places looked at.

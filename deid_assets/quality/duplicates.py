@@ -86,7 +86,7 @@ def _shingle_hashes(text: str) -> Hashes:
 
 @cache
 def _probes() -> npt.NDArray[np.intp]:
-    """For each bin, the order in which the others are asked when it is empty; shape (128, 128)."""
+    """Return for each bin the order in which the others are probed when it is empty; shape (128, 128)."""
     order = np.random.default_rng(20171)
     return np.stack([order.permutation(BINS) for _ in range(BINS)])
 

@@ -12,7 +12,7 @@ from deid_assets.quality.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a release must show.
+    """Requirements of a release on gold.
 
     Args:
         gold: Whether a batch that was not measured stays.
@@ -29,12 +29,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What the gold of a batch shows.
+    """Measurement of a batch on its gold.
 
     Args:
         notes: Notes of the batch.
         annotated: Notes that people annotated.
-        held_out: Those of them that no tagger learns from, and so may be scored.
+        held_out: Those of them that no tagger is trained on, and so may be scored.
         covered: Gold spans of these notes, covered and left.
         wanted: What a release must show.
     """
@@ -57,13 +57,13 @@ class Measurement:
 
     @property
     def reason(self) -> str:
-        """Why the batch was not measured, a sentence; empty where it was."""
+        """Reason why the batch was not measured, a sentence; empty where it was."""
         if self.measured:
             return ""
         if not self.annotated:
             return f"None of the {self.notes:,} notes is annotated."
         if not self.held_out:
-            return f"Taggers learn from all {self.annotated:,} annotated notes, so none can be scored."
+            return f"Taggers are trained on all {self.annotated:,} annotated notes, so none can be scored."
         return (
             f"The {self.held_out:,} annotated notes hold {self.covered.gold:,} identifiers, fewer than the "
             f"{max(self.wanted.spans, 1):,} of gates.min_gold_spans."
@@ -71,7 +71,7 @@ class Measurement:
 
     @property
     def shortfall(self) -> str:
-        """What a release asks for and the gold does not show, a sentence; empty where it shows enough."""
+        """Requirement that the gold does not meet, a sentence; empty where it meets all."""
         if not self.measured:
             return self.reason
         if self.held_out < self.wanted.notes:

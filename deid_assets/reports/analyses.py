@@ -35,9 +35,9 @@ KINDS: Mapping[str, str] = {
 }
 ALL = "ALL"
 BAR_WIDTH = 150
-"""Of the bars of errors, in CSS pixels."""
+"""Width of the bars of errors, in CSS pixels."""
 LINE_WIDTH, LINE_MARGIN = 130, 5
-"""Of the lines from before to after, in CSS pixels, and room for the dots at their ends."""
+"""Width of the lines from before to after, in CSS pixels, and room for the dots at their ends."""
 LEVELS = (("entity", "Entities"), ("token", "Tokens"))
 GRANULARITIES = (("sub_category", "sub-category"), ("category", "category"), ("binary", "PHI or not"))
 

@@ -18,11 +18,11 @@ OUTSIDE = "O"
 OTHERS = "other labels"
 _NO_LABEL = "no label (O)"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2733")
-"""Told apart with any kind of colour vision (Okabe and Ito 2008); each has a marker of its own, too."""
+"""Colours distinguishable with any kind of colour vision (Okabe and Ito 2008); each has a marker of its own, too."""
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 OUTSIDE_COLOUR, OTHERS_COLOUR = "#c3cad1", "#7d8894"
 AZIMUTH, ELEVATION = -0.9, 0.35
-"""From where the box is seen, in radians."""
+"""View angles of the box, in radians."""
 MOST_LANGUAGES = 3
 _PANEL_INCHES, _FRAME_INCHES = 3.6, 1.0
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 WIDTH, HEIGHT = 340, 230
-"""Of a chart with its axes, in CSS pixels."""
+"""Size of a chart with its axes, in CSS pixels."""
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 10, 40
 """Room for the axes, in CSS pixels."""
 STYLES = 6
-"""Ways to draw a line; further lines begin anew."""
+"""Ways to draw a line; further lines reuse them."""
 
 
 @dataclass(frozen=True, slots=True)

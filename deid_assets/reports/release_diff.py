@@ -24,7 +24,7 @@ FIRST = "First release of the batch: there is none before it to compare it with.
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What there is of a first release, which has no other to be compared with."""
+    """Figures of a first release, which has no other to be compared with."""
 
     notes: int
     replacements: int

@@ -11,7 +11,7 @@ STATIC_PER_KIND = 12
 ENOUGH_SPANS = 20
 """Gold spans from which a label is named the worst, and its interval drawn whole; chance alone may move one of fewer."""
 BAR_WIDTH = 110
-"""Of the bars, in CSS pixels."""
+"""Width of the bars, in CSS pixels."""
 _COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
             "score", "sources", "shape", "length", "before", "text", "after", "causes")  # fmt: skip
 
@@ -27,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class LeftCell:
-    """What one system leaves of a label."""
+    """Spans of a label that one system leaves."""
 
     gold: int
     left: int
@@ -37,7 +37,7 @@ class LeftCell:
 
 @dataclass(frozen=True, slots=True)
 class LeftTable:
-    """What is left, by label, the worst of the first system first.
+    """Spans left, by label, the worst of the first system first.
 
     Args:
         top: Where the axis of the bars ends; it starts at 0.

@@ -13,7 +13,7 @@ from deid_assets.evaluation.score import Evaluation, Scheme
 
 
 class Outcome(StrEnum):
-    """What a reader must know first."""
+    """Outcome that a reader must know first."""
 
     PASSED = "passed"
     WARNED = "passed with warnings"
@@ -168,12 +168,12 @@ class ReleaseSummary:
 
     @property
     def tally(self) -> Tally:
-        """How many checks passed, failed and were not applicable."""
+        """Numbers of checks that passed, failed and were not applicable."""
         return Tally.of(check.state for check in self.checks)
 
     @property
     def unmeasured(self) -> str:
-        """Why too little is known of what was missed, or nothing where enough was measured."""
+        """Reason why too little is known of what was missed, or nothing where enough was measured."""
         if self.not_measured:
             return self.not_measured
         if self.evaluation is None:
@@ -194,7 +194,7 @@ class ReleaseSummary:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the outcome is not ``PASSED``, one sentence each."""
+        """Reasons why the outcome is not ``PASSED``, one sentence each."""
         sentences = []
         if not any(check.blocking and check.passed for check in self.checks):
             sentences.append("No blocking check had anything to judge.")

@@ -82,7 +82,7 @@ def write_bytes(folder: Path, name: str, content: bytes, zone: Zone) -> None:
 
 
 def _replace(folder: Path, fill: Callable[[BufferedRandom], str], zone: Zone) -> None:
-    """Let ``fill`` write a temporary file and name it; move it there once it is on the disk."""
+    """Have ``fill`` write a temporary file and name it; move it there once it is on the disk."""
     temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
     mode = 0o600 if zone is Zone.RESTRICTED else 0o666
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)

@@ -62,7 +62,7 @@ class Database:
 
     @contextmanager
     def session(self, *, read_only: bool = False) -> Iterator[Session]:
-        """Give a session; the caller commits, and what is not committed is undone.
+        """Open a session; the caller commits, and what is not committed is undone.
 
         Args:
             read_only: On SQLite, do not wait for the single writer. Writing in such a session may fail as busy.

@@ -74,7 +74,7 @@ def notes_to_table(notes: Iterable[Note]) -> pa.Table:
 
 
 def notes_from_table(table: pa.Table) -> list[Note]:
-    """Return the notes of a table, in order, each with its digest computed anew.
+    """Return the notes of a table, in order, each with its digest computed again.
 
     Raises:
         InputError: A column is missing.

@@ -29,7 +29,7 @@ _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
 
 class VerdictRow(TypedDict):
-    """What a receipt keeps of a check: numbers only. Without ``applicable`` there was something to judge."""
+    """Result of a check in a receipt: numbers only. Without ``applicable`` there was something to judge."""
 
     passed: bool
     blocking: bool
@@ -51,7 +51,7 @@ class Output(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class UnsignedReceipt:
-    """What the maker of an asset partition knows about it.
+    """Content of a receipt before it is signed.
 
     Args:
         code_version: Version of the code that made it.
@@ -97,7 +97,7 @@ class Receipt:
 
     @property
     def name(self) -> str:
-        """How receipts further down name this one: ``asset@batch``."""
+        """Name of this receipt in receipts downstream: ``asset@batch``."""
         return f"{self.asset}@{self.batch}"
 
     @property

@@ -127,7 +127,7 @@ class SpanRow(Row, table=True):
 
 
 class DetectionRow(Row, table=True):
-    """How long a detector version took for the notes of a batch: detection alone, added up over processes."""
+    """Time that a detector version took for the notes of a batch: detection alone, added up over processes."""
 
     __tablename__ = f"{PREFIX}detections"
 

@@ -18,7 +18,7 @@ _TABLE = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
 class Zone(StrEnum):
-    """Who may read: the folder directly under the store's root."""
+    """Zone of access: the folder directly under the store's root."""
 
     RESTRICTED = "restricted"
     INTERNAL = "internal"

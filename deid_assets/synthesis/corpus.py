@@ -25,7 +25,7 @@ MAX_SENTENCES = 5
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What a corpus is made of.
+    """Options of a synthetic corpus.
 
     Args:
         kinds: Kinds of notes.
@@ -62,7 +62,7 @@ LICENSE: NPI, DEA, medical licences, collegiate numbers, driving licences. ACCOU
 VEHICLE: plates and VIN. DEVICE: serial numbers. ID: encounter, accession and other numbers. PROFESSION: occupations.
 Every occurrence is labelled. Eponyms, scores, measurements, doses, drug names and relations ("wife") are not.
 """
-"""What is labelled, and how far a span reaches."""
+"""Guideline: what is labelled, and how far a span reaches."""
 
 
 def make_corpus(

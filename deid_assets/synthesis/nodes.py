@@ -13,7 +13,7 @@ from deid_assets.synthesis.text import Piece
 
 
 class Writer(Protocol):
-    """What a construct may use of the note being written."""
+    """Interface of the note being written, as constructs use it."""
 
     rng: Random
 

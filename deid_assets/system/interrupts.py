@@ -1,6 +1,6 @@
 """Ctrl-C of a command that makes assets: the first stops after what cannot be divided, the second at once.
 
-While a run goes on, Dagster takes interrupts for itself, ends one step and goes on with the next run. So they are
+During a run Dagster handles interrupts itself, ends one step and starts the next run. So they are
 blocked in every thread but one, which waits for them.
 """
 
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 """Exit code: 128 and the number of the signal, as shells have it."""
 
 _handlers: list[Callable[[], None]] = []
-"""For the next interrupts, the last one first."""
+"""Handlers of the next interrupts, the last one first."""
 
 
 def watch_interrupts() -> None:

@@ -40,7 +40,7 @@ EVIDENCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOptions:
-    """How an analysis is made.
+    """Options of an analysis.
 
     Args:
         tokens: Words whose vectors are compared, at most.
@@ -63,7 +63,7 @@ def analyse(models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions 
     Args:
         models: Folders that ``train_model`` wrote. All are scored and compared with the first, whose errors and
             vectors are shown.
-        corpus: Annotated notes that none of them has learnt from; the document says which has.
+        corpus: Annotated notes that none of them was trained on; the document says which was.
         options: How.
 
     Raises:

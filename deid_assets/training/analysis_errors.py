@@ -24,7 +24,7 @@ class TagError:
 
     @property
     def label(self) -> str:
-        """That of the gold, else of the prediction."""
+        """Label of the gold span, else of the prediction."""
         return (self.gold or self.found or (0, 0, ""))[2]
 
 

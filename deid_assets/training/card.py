@@ -1,4 +1,4 @@
-"""Model cards: what a tagger learnt from, how, and how well it does; counts and digests, never text."""
+"""Model cards: what a tagger was trained on, how, and how well it does; counts and digests, never text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Run(_Section):
 
 
 class Card(_Section):
-    """What is known of a model.
+    """Card of a model.
 
     Args:
         recipe: The recipe, completed.
@@ -54,7 +54,7 @@ class Card(_Section):
         labels: Tag label to category.
         scheme: Tag scheme.
         grouping: Sentences in one input.
-        corpora: What was learnt from, selected on and tested on.
+        corpora: Training, development and test sets.
         inexact: Training spans that begin or end inside a token, and were widened.
         curve: Of the kept run.
         runs: Every run, with its score on the development notes.
@@ -105,7 +105,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Let the owner alone open a model folder and what is in it: models remember words of the notes."""
+    """Restrict a model folder and its content to the owner: models remember words of the notes."""
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
             path.chmod(0o700 if path.is_dir() else 0o600)

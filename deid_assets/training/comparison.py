@@ -105,7 +105,7 @@ def cross_validate(
     """Train a recipe once per fold of its last corpus and score each fold by the model that has not seen it.
 
     Args:
-        recipe: How; its other corpora are learnt from in every fold.
+        recipe: How; its other corpora are trained on in every fold.
         materials: The last corpus is the one that is divided; neither dev nor test notes are used.
         out: Folder for the models.
         count: Folds.

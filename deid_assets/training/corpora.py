@@ -173,7 +173,7 @@ def check_apart(training: Iterable[Document], tested: Iterable[Document], *, rol
     """Refuse test or development notes of which training notes say the answers.
 
     Args:
-        training: Every document that is learnt from.
+        training: Every training document.
         tested: Those that are not.
         role: What the latter are called in the message.
 

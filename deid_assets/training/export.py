@@ -21,7 +21,7 @@ ONNX = "onnx"
 """Entry-point name of the detector that runs exports."""
 PRECISIONS = ("fp32", "fp16", "int8")
 LARGEST_LOSS: Mapping[str, float] = {"fp32": 0.0, "fp16": 0.002, "int8": 0.02}
-"""How much strict F1 an export may lose against its network before it is refused."""
+"""Strict F1 that an export may lose against its network before it is refused."""
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class Exporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How an export differs from its network on notes.
+    """Difference of an export to its network on notes.
 
     Args:
         precision: Of the export.
@@ -61,7 +61,7 @@ class Parity:
 
     @property
     def change(self) -> float:
-        """What the export gains or, below 0, loses."""
+        """Strict F1 that the export gains or, below 0, loses."""
         return self.exported_f1 - self.f1
 
     @property

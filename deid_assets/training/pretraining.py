@@ -17,7 +17,7 @@ from deid_assets.training.recipe import Recipe
 from deid_assets.training.run import PART
 
 RECORD = "pretraining.json"
-"""File of a language model's folder: recipe, versions, and the digests of the notes that it learnt from."""
+"""File of a language model's folder: recipe, versions, and the digests of its training notes."""
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class Pretrainer(Protocol):
     def pretrain(
         self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
     ) -> None:
-        """Write a language model into ``out``, which exists, or go on with what a killed run left there."""
+        """Write a language model into ``out``, which exists, or resume what a killed run left there."""
         ...
 
 
@@ -57,13 +57,13 @@ class Record:
 def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: Report = lambda _epoch: None) -> Record:
     """Make a language model folder of raw notes; a second call with nothing changed does nothing.
 
-    What is not finished stands under ``NAME.part``, and a killed run goes on from there.
+    What is not finished stands under ``NAME.part``, and a killed run resumes there.
 
     Args:
         recipe: Of which the plugin, the seed and the settings count.
         notes: Their annotations, where there are any, do not matter.
         out: Folder, new or of a language model.
-        report: Told of each checkpoint.
+        report: Called after each checkpoint.
 
     Raises:
         ConfigError: A setting is wrong.
@@ -126,7 +126,7 @@ def read_record(folder: Path) -> Record:
 
 
 def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
-    """Return the ids of notes that a language model learnt from, as far as its folder says so."""
+    """Return the ids of notes that a language model was trained on, as far as its folder says so."""
     if not (folder / RECORD).exists():
         return []
     digests = read_record(folder).digests

@@ -37,7 +37,7 @@ BUILTIN: tuple[str, ...] = tuple(sorted(path.name[:-5] for path in _FOLDER.iterd
 
 
 class Strategy(StrEnum):
-    """What of several corpora is learnt when (Catelli 2021, section 3)."""
+    """Strategy for several training corpora (Catelli 2021, section 3)."""
 
     SINGLE = "single"
     """One corpus."""
@@ -48,7 +48,7 @@ class Strategy(StrEnum):
 
 
 class Recipe(BaseModel):
-    """How a tagger is trained.
+    """Recipe of a tagger.
 
     Args:
         name: Part of the asset keys, and the source of the spans that the tagger finds.

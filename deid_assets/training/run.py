@@ -30,7 +30,7 @@ Progress = Callable[[str, Epoch], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materials:
-    """What a model is made of and judged by.
+    """Training, development and test sets of a model.
 
     Args:
         corpora: In the order of the recipe's strategy.
@@ -50,7 +50,7 @@ def train_model(
 ) -> Card:
     """Train, score and write a model folder; a second call with nothing changed does nothing.
 
-    What is not finished stands beside the folder under ``NAME.part``: a killed run goes on from there, and the
+    What is not finished stands beside the folder under ``NAME.part``: a killed run resumes there, and the
     folder itself holds the old model or the new one.
 
     Args:

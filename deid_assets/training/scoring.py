@@ -72,7 +72,7 @@ def score(detector: Detector, documents: Sequence[Document], *, native: bool) ->
 
     Args:
         detector: A trained one.
-        documents: Annotated notes that it has not learnt from.
+        documents: Annotated notes that it was not trained on.
         native: Whether to compare the corpus' own labels.
 
     Raises:

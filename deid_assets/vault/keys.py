@@ -34,7 +34,7 @@ class Keyring:
     """The keys that open a vault; the first also seals.
 
     Args:
-        keys: 32 bytes each, the current one first, older ones after it until everything is sealed anew.
+        keys: 32 bytes each, the current one first, older ones after it until everything is re-encrypted.
 
     Raises:
         ConfigError: There is none, one of another length, or one twice.

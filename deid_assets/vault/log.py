@@ -22,7 +22,7 @@ MAX_WHO_CHARS, MAX_REASON_CHARS = 100, 500
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """Who asks for something, and why.
+    """Request for access: who asks, and why.
 
     Args:
         who: A person or account, 1 to 100 printable characters.

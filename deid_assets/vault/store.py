@@ -186,7 +186,7 @@ class Vault:
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Give a connection in a transaction, committed when the block ends without an error.
+        """Open a connection in a transaction, committed when the block ends without an error.
 
         Raises:
             InputError: The database refuses; its message, which may quote a row, is not shown.
@@ -202,7 +202,7 @@ class Vault:
 
     @property
     def log(self) -> Log:
-        """Who opened or changed what."""
+        """Return the log: who opened or changed what."""
         return Log(self._keyring, self._id_key)
 
     @cached_property

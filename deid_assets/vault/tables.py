@@ -17,7 +17,7 @@ def _sealed() -> list[Column[str] | Column[bytes]]:
 
 
 meta = Table(f"{PREFIX}meta", metadata, Column("name", String(32), primary_key=True), *_sealed())
-"""What the vault itself needs: the key of its ids, and the end of its log."""
+"""Table of the vault's own state: the key of its ids, and the end of its log."""
 
 notes = Table(
     f"{PREFIX}notes",
@@ -45,7 +45,7 @@ names = Table(
     Column("name", String(32), primary_key=True),
     Column("record", String(32), nullable=False, index=True),
 )
-"""Under which other ids a redacted note went out."""
+"""Table of the released ids of redacted notes."""
 
 log = Table(
     f"{PREFIX}log",
@@ -60,7 +60,7 @@ log = Table(
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
 )
-"""Who opened or changed what, each row chained to the one before it. Rows can be added only."""
+"""Table of the log: who opened or changed what, each row chained to the one before it. Rows can be added only."""
 
 _REFUSED = "the log of the vault can only be added to"
 _SQLITE = tuple(

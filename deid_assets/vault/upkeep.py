@@ -61,7 +61,7 @@ def erase(
 
 
 def rotate(vault: Vault, keyring: Keyring, request: AccessRequest) -> int:
-    """Seal every value anew that is not under the current key, some hundreds at a time; return how many.
+    """Re-encrypt every value that is not under the current key, some hundreds at a time; return how many.
 
     It may be interrupted and run again. Afterwards the older keys are of no use to this vault.
     """

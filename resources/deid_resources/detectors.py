@@ -40,7 +40,7 @@ class Detect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """Where a detector comes from, and the files behind it: a worker that outlives a run must see that they changed."""
+    """Source of a detector, and the files behind it: a worker that outlives a run must see that they changed."""
 
     plugin: str
     options: Mapping[str, Any]
@@ -50,7 +50,7 @@ class _Located:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a detector says of a batch, and how long it took.
+    """Outcomes of a detector on a batch, and the time they took.
 
     Args:
         outcomes: One per note, in order.

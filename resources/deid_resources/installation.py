@@ -36,7 +36,7 @@ class Installation:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """What this process executes."""
+        """The snapshot of what this process executes."""
         return self._snapshot or Snapshot.take(self.settings)
 
     @cached_property
@@ -53,7 +53,7 @@ class Installation:
 
     @cached_property
     def releases(self) -> "ReleaseFolders":
-        """What was released, one folder per batch, with the signed list."""
+        """The releases, one folder per batch, with the signed list."""
         from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - not needed before a release
 
         settings = self.settings
@@ -75,7 +75,7 @@ class Installation:
 
     @property
     def plugins(self) -> dict[str, Plugin]:
-        """What can detect."""
+        """The plugins that detect."""
         return self.snapshot.detectors
 
     @cached_property
@@ -91,7 +91,7 @@ class Installation:
         return TaggerModels(self.settings, self.files, recipes=snapshot.recipes, plugins=snapshot.installed)
 
     def is_learnt_from(self, note: Note) -> bool:
-        """Whether taggers learn from a note's gold, so that it is in no score."""
+        """Whether taggers are trained on a note's gold, so that it is in no score."""
         share = self.settings.training_share
         return self.taggers.learns_from_gold and is_drawn_for_training(note, self.key, share=share)
 

@@ -139,7 +139,7 @@ def _kill() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Let processes that are started meanwhile never see the Ctrl-C of a terminal: who started them ends them."""
+    """Keep the Ctrl-C of a terminal from processes that are started meanwhile: who started them ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         resource_tracker.ensure_running()  # as it starts, it lets interrupts through again

@@ -16,7 +16,7 @@ def silenced() -> Iterator[None]:
     """Discard what is written to standard output, standard error and loggers meanwhile.
 
     By Python, hence also by warnings, and by native code that writes without a buffer. It holds for the whole
-    process; who must be heard, such as a progress bar, writes to a stream of its own (``os.dup``). Loggers are
+    process; what must be shown, such as a progress bar, is written to a stream of its own (``os.dup``). Loggers are
     switched off as such, since Dagster's write to its event log and to no stream.
     """
     with ExitStack() as stack:
@@ -59,7 +59,7 @@ def silence_at_exit() -> None:
 
 
 def forbid_core_files() -> None:
-    """Let no crash of this process, or of one that it starts, write its memory to a file."""
+    """Disable core dumps of this process and of those it starts."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 

@@ -30,7 +30,7 @@ _REMEDY = "nothing was stored; start the process again, and reload the code loca
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a process promised to execute. It is never read again, only held against what is there.
+    """Snapshot of what a process promised to execute. It is never read again, only held against what is there.
 
     Args:
         settings: How this installation de-identifies.
@@ -86,7 +86,7 @@ class Snapshot:
 
     @cached_property
     def detectors(self) -> dict[str, Plugin]:
-        """What can detect, as ``known_detectors`` gives it."""
+        """The plugins that detect, as ``known_detectors`` returns them."""
         return known_detectors(self.settings, plugins=self.installed, recipes=self.recipes)
 
     @cached_property

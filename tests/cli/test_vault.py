@@ -84,7 +84,7 @@ def test_erasure_of_a_patient(deid, redacted, records):
 def test_rotation(deid, redacted, monkeypatch):
     monkeypatch.setenv("DEID_VAULT_KEY", f"{TWO},{ONE}")
     ran = deid("vault", "rotate", "--vault", URL, *WHO)
-    assert (ran.code, "9 values sealed anew" in ran.err) == (0, True)  # 3 notes, 4 edits, the ids' key, the log's end
+    assert (ran.code, "9 values re-encrypted" in ran.err) == (0, True)  # 3 notes, 4 edits, the ids' key, the log's end
 
     monkeypatch.setenv("DEID_VAULT_KEY", TWO)
     verified = deid("vault", "verify", "--vault", URL)

@@ -36,7 +36,7 @@ def replaced(text: str, label: Phi, lang: str, replacer: Replacer | None = None)
 
 
 def written(path: Path) -> str:
-    """Return the table with its last columns made anew."""
+    """Return the table with its last columns made again."""
     kind, lang = path.stem.split("_")
     header, *lines = path.read_text("utf-8").splitlines()
     rows = []

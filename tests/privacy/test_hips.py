@@ -1,4 +1,4 @@
-"""The error injector drops what it says, and the attack finds leftovers exactly where they can be told apart."""
+"""The error injector drops what it says, and the attack finds leftovers exactly where they can be distinguished."""
 
 import numpy as np
 import pytest

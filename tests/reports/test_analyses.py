@@ -152,7 +152,7 @@ def test_notes_that_were_learnt_are_warned_of(document):
     document["models"][0]["these_are_its"] = "train"
     document["models"][1]["these_are_its"] = "dev"
     page = text_of(analysis_html(document))
-    assert "full has learnt from these notes" in page
+    assert "full was trained on these notes" in page
     assert "These are the notes that linear was chosen by" in page
 
 

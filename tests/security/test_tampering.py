@@ -18,9 +18,9 @@ HOW = ("edited", "cut short", "deleted", "swapped with another batch's", "rolled
 
 @pytest.fixture
 def history(shipped, note_records, campaign):
-    """An installation with two batches, one of them made anew, and the store as it was before.
+    """An installation with two batches, one of them made again, and the store as it was before.
 
-    For the share that every run tries, the other batch is made no further than its spans, and nothing is made anew.
+    For the share that every run tries, the other batch is made no further than its spans, and nothing is made again.
     """
     other = shipped.receive(note_records(8), name="other.jsonl")
     some = () if campaign.is_whole else ("raw_notes", "gold_annotations", "spans/stencil")

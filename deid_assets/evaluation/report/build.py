@@ -41,7 +41,7 @@ SCHEMA, VERSION = "deid-assets/evaluation-report", 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """How a report is made.
+    """Options of a report.
 
     Args:
         title: Heading.

@@ -118,7 +118,7 @@ class Corpus(AnnotatedNotes):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What is scored.
+    """A system and its spans.
 
     Args:
         name: How it is shown.
@@ -135,7 +135,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a place in a note is shown: its shape and length, and its text only where that is allowed.
+    """Display of a place in a note: its shape and length, and its text only where that is allowed.
 
     Args:
         notes: Note id to note.

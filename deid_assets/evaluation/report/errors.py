@@ -16,7 +16,7 @@ Groups = Mapping[str, Mapping[str, str | None]]
 
 @dataclass
 class SystemErrors:
-    """What is wrong with the spans of one system.
+    """Errors of one system.
 
     Args:
         sample: Counts and sample.

@@ -25,7 +25,7 @@ from deid_assets.evaluation.six_scores import (
 
 _VIEWS = {"all": I2B2_VIEWS, "hipaa": I2B2_HIPAA_VIEWS}
 _PLACES = frozenset({Phi.STREET, Phi.CITY, Phi.ZIP})
-"""What HIPAA counts of places; gold that says *place* for them all has no view of its own for HIPAA."""
+"""Places that HIPAA counts; gold that says *place* for them all has no view of its own for HIPAA."""
 _SHOWN = (Scheme.STRICT, Scheme.RELAXED, Scheme.COVERED, Scheme.CHARACTERS)
 
 

@@ -15,7 +15,7 @@ from deid_assets.evaluation.report.scores import share_json
 from deid_assets.evaluation.rewriting import HOLE, expanded, holed
 
 PLACEHOLDER = r"\[[^\[\]\n]{1,40}\]"
-"""What stands for an identifier where nothing else is said: a word or two in square brackets."""
+"""Default pattern of a replacement: a word or two in square brackets."""
 Key = tuple[int, str, int, int]
 """Size, note, place in the source, place in the output."""
 PER_KIND = 40

@@ -17,7 +17,7 @@ _FEW, _MANY = 3, 10  # names of one letter
 
 
 class Inflection(Protocol):
-    """How a language changes a name within a sentence, as far as it is written without a blank."""
+    """Inflections of a name in a language, as far as they are written without a blank."""
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         """Return the word's base form and the name of its form, ``""`` where it stands in its base form.
@@ -119,7 +119,7 @@ class NameWords:
 
 @dataclass(frozen=True, slots=True)
 class PhraseWords:
-    """How streets, or institutions, are named.
+    """Patterns of street or institution names.
 
     Args:
         kinds: Folded words that say what it is; they stay.

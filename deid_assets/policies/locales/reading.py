@@ -55,7 +55,7 @@ class NameTable(_Table):
 
 
 class PhraseTable(_Table):
-    """How streets or institutions are named."""
+    """Patterns of street or institution names."""
 
     kinds: str = ""
     links: str = ""

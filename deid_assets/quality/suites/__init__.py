@@ -1,7 +1,7 @@
 """Suites of expectations: what must hold of the rows of an asset, in files as Great Expectations writes them.
 
 Those beside this module hold for every installation. A hospital adds its own: ``ASSET.json`` in its folder of suites.
-Reading a suite imports nothing heavy, so that a fault in one is told before anything starts.
+Reading a suite imports nothing heavy, so that a fault in one is reported before anything starts.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _CELLS = frozenset({"td", "th"})
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:-.*)?", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0, section 2.2, leaves out."""
+"""Characters that XML 1.0, section 2.2, does not allow."""
 _ROOT = uuid5(NAMESPACE_URL, "urn:deid-assets:patient-id")
 
 

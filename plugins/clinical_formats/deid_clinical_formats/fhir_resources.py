@@ -22,7 +22,7 @@ from deid_assets.extending.formats import (
 
 Element = Mapping[str, object]
 FHIR_ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
-"""Of a resource (FHIR R4, data type ``id``)."""
+"""Pattern of a resource's id (FHIR R4, data type ``id``)."""
 _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
 _PATIENT = re.compile(r"(?:.*/)?Patient/([^/]+)(?:/_history/.*)?", re.DOTALL)
 _MAX_DEPTH = 8

@@ -31,13 +31,13 @@ _DOCUMENTS = frozenset({"ED", "RP"})
 _ESCAPED = re.compile(r"[|^~\\&\0-\x1f\x7f\x85\u2028\u2029]")
 _NULL = '""'
 _NEVER = "19700101"
-"""In place of the time of writing, which would make every run differ, and of the note's, which identifies."""
+"""Date in place of the time of writing, which would make every run differ, and of the note's, which identifies."""
 _LETTERS = {"|": "F", "^": "S", "~": "R", "\\": "E", "&": "T"}
 
 
 @dataclass(slots=True)
 class _Report:
-    """What one OBR or TXA begins."""
+    """A document that an OBR or TXA segment begins."""
 
     line: int
     patient_id: str | None = field(repr=False)

@@ -23,7 +23,7 @@ _MAX_BATCH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where a ``NOTE`` table is.
+    """Location of a ``NOTE`` table.
 
     Args:
         url: As SQLAlchemy has it, hidden from ``repr``.

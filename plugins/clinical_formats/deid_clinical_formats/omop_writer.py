@@ -19,7 +19,7 @@ from deid_assets.extending.formats import Annotated, RowGroups, WriteOptions, at
 from deid_clinical_formats.omop import ENGLISH, number_of
 
 _MAX_SOURCE_CHARS = 50
-"""Of ``note_source_value``."""
+"""Most characters of ``note_source_value``."""
 _SYSTEM = "deid-assets"
 
 

@@ -50,7 +50,7 @@ _FORMS = {
     "o": {"a": "after", "b": "before", "l": "before and here", "r": "here and after", "t": "here"},
     "n": {"l": "to the left", "r": "to the right"},
 }
-"""What the first letter of an attribute says of the rest."""
+"""Meaning of the first letter of an attribute."""
 
 
 def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:

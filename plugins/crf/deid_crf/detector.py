@@ -18,7 +18,7 @@ VERSION = "0.1.0"
 GROUP_CHARS = 200_000
 """Characters of text that are read together."""
 _DIGITS = 6
-"""Of a score: the order of summation, which differs from batch to batch, shows at the fifteenth."""
+"""Digits of a score: the order of summation, which differs from batch to batch, shows at the fifteenth."""
 
 
 @dataclass(frozen=True, slots=True)

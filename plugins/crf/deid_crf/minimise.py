@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Function = Callable[[Vector], tuple[float, Vector]]
 MEMORY = 6
-"""Steps that the curvature is told from (Liu and Nocedal 1989 advise 3 to 7)."""
+"""Steps that the curvature is estimated from (Liu and Nocedal 1989 advise 3 to 7)."""
 _DECREASE = 1e-4
 _HALVINGS = 20
 _PERIOD, _LEAST = 10, 1e-5
@@ -20,7 +20,7 @@ _PERIOD, _LEAST = 10, 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How far a search has come; it can go on from here.
+    """The state of a search, from which it can be resumed.
 
     Args:
         x: Where it is.
@@ -42,7 +42,7 @@ def minimise(function: Function, start: Vector, *, l1: float, search: Search | N
         function: Its value and gradient.
         start: Where to begin.
         l1: Weight of the norm, 0 or more.
-        search: Where to go on instead; the steps are those that it would have taken.
+        search: State to resume from; the steps are those that it would have taken.
     """
     x = start if search is None else search.x
     value, slope = function(x)

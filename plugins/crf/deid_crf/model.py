@@ -42,7 +42,7 @@ class Model:
         weights: Of attributes and transitions.
         statistics: Words in normal form, and the labels they had in training.
         lists: Compiled lists in the folder.
-        min_score: Spans less probable are not returned, where the detector is not told otherwise.
+        min_score: Spans less probable are not returned, unless the detector's options say otherwise.
     """
 
     version: str

@@ -13,7 +13,7 @@ from deid_assets.extending import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a CRF is trained, and what it looks at.
+    """Settings of a CRF.
 
     Args:
         c1: Weight of the L1 norm, 0 or more; the greater, the smaller the model.
@@ -27,7 +27,7 @@ class Settings:
         prediction_dropout: Share of the predicted spans that are left out in training, so that the tagger also learns to
             find what the detector that is asked does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
-        min_score: Less probable spans are not returned, where the detector is not told otherwise.
+        min_score: Less probable spans are not returned, unless the detector's options say otherwise.
     """
 
     c1: float = 0.05

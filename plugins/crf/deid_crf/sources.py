@@ -12,7 +12,7 @@ from deid_crf.lists import Lists
 from deid_crf.view import View
 
 PROFILE = "meddocan"
-"""Of the rules: a profile that leaves no category out."""
+"""Profile of the rules that leaves no category out."""
 
 
 class Sources:

@@ -72,7 +72,7 @@ def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
 
 
 class Memory(dict[str, tuple[str, ...]]):
-    """What is known of each word, worked out when it is first asked for.
+    """Statistics of each word, computed when it is first asked for.
 
     Args:
         counted: As ``known``.

@@ -92,7 +92,7 @@ class Tagger:
             yield self._solved(some, numbers)
 
     def _numbers(self, views: Sequence[View], pad: int) -> list[NDArray[np.int32]]:
-        """For each channel the row numbers of all tokens, with edges before, between and after the notes."""
+        """Return for each channel the row numbers of all tokens, with edges before, between and after the notes."""
         for table in self._tables:
             table.make_room()
         keys = [keys_of(view, [self._statistics[low] for low in view.lows]) for view in views]

@@ -29,7 +29,7 @@ from deid_crf.weights import Weights
 
 VERSION = "0.2.0"
 KEPT_EVERY = 10
-"""Iterations after which a killed run can go on."""
+"""Iterations between two checkpoints."""
 
 
 class CrfTrainer:
@@ -50,7 +50,7 @@ class CrfTrainer:
         """Write a model into ``out``.
 
         All phases are trained on together: of a convex function, the order of the notes does not change the least
-        value. A killed run goes on from its last kept iteration, to the very model of an uninterrupted one.
+        value. A killed run resumes at its last checkpoint and gives the very model of an uninterrupted one.
 
         Raises:
             ConfigError: A setting is not allowed.

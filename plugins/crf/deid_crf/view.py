@@ -55,7 +55,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where each token of a note stands.
+    """Layout of a note: the place of each token.
 
     Args:
         fields: The last two words before the last colon of the line, and how many tokens ago it was, in steps.
@@ -108,7 +108,7 @@ def _lines(view: View) -> list[range]:
 
 
 def _fields(lows: Sequence[str]) -> list[tuple[str, str, int]]:
-    """For each token of a line its field's last word, last two words, and the steps since the colon."""
+    """Return for each token of a line its field's last word, last two words, and the steps since the colon."""
     found = []
     last = both = ""
     since = _FIELD_STEPS[-1]
@@ -122,7 +122,7 @@ def _fields(lows: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def _chunks(view: View) -> list[tuple[str, int]]:
-    """For each token the shape of its chunk and its number there; a chunk of one token has no shape of interest."""
+    """Return for each token the shape of its chunk and its number there; a chunk of one token has no shape."""
     found: list[tuple[str, int]] = []
     at, count, tokens = 0, len(view.tokens), view.tokens
     for match in _CHUNK.finditer(view.text):

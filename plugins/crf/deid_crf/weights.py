@@ -13,7 +13,7 @@ from deid_crf.channels import Channel, Keys
 Rows = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 MAX_KEYS = 200_000
-"""Keys a table remembers before it begins anew."""
+"""Keys a table remembers before it is emptied."""
 _ROWS_AT_ONCE = 2_048
 """Rows that are added up while they are in the processor's cache."""
 _NOTHING = 0
@@ -22,7 +22,7 @@ _NOTHING = 0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What training gave: for each attribute the tags that it speaks for or against.
+    """Weights of a model: for each attribute the tags that it speaks for or against.
 
     Args:
         numbers: Attribute to number.
@@ -89,7 +89,7 @@ class Table:
         self._rows, self._used = np.zeros(shape, dtype=np.float32), 1
 
     def make_room(self) -> None:
-        """Begin anew if too many keys are known. Numbers given before are void then."""
+        """Empty the table if too many keys are known. Numbers given before are void then."""
         if len(self._numbers) > MAX_KEYS:
             self._forget()
 

@@ -39,9 +39,9 @@ from deid_document_formats.docx_text import blocks_of, hidden_in, local_name
 from deid_document_formats.revisions import attachment_faults, hidden_lines, without_text
 
 _MAX_XML_BYTES = 1 << 26
-"""Of all XML of one document, unpacked; a page of text is about 20 kB of it."""
+"""Most bytes of all XML of one document, unpacked; a page of text is about 20 kB of it."""
 _MAX_TAGS = 4_000_000
-"""Of one document; a page of text has about 1,000, and each takes about 60 bytes of memory."""
+"""Most elements of one document; a page of text has about 1,000, and each takes about 60 bytes of memory."""
 _ORDER = ("hdr", "document", "ftr", "footnotes", "endnotes", "comments", "glossaryDocument")
 _WITHOUT_TEXT = frozenset(
     [
@@ -88,7 +88,7 @@ _FONTS = frozenset({".odttf", ".fntdata"})
 _OLE = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED = 0x1
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0, section 2.2, leaves out."""
+"""Characters that XML 1.0, section 2.2, does not allow."""
 
 
 @dataclass(slots=True)

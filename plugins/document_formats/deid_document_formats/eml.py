@@ -33,7 +33,7 @@ from deid_document_formats.eml_parts import Mail, charset_of, content_of, mail_o
 from deid_document_formats.options import Documents
 
 _MAX_ATTACHED_BYTES = 1 << 27
-"""Of a whole message with what is attached; mail servers take 10 to 50 MB."""
+"""Most bytes of a whole message with its attachments; mail servers take 10 to 50 MB."""
 _READERS = {".txt": "txt", ".docx": "docx", ".docm": "docx", ".rtf": "rtf", ".pdf": "pdf"}
 _SUFFIXES = {
     "text/plain": ".txt",

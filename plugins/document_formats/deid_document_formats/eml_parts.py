@@ -23,7 +23,7 @@ _NOT_FOR_TEXT = frozenset(
 """Codecs of Python that no mail is in, of which some take quadratic time."""
 _MAX_HEADER_CHARS = 1 << 18
 _MAX_PARAMETER_CHARS = 1 << 13
-"""Of Content-Type and its like: their parsing takes quadratic time."""
+"""Most characters of Content-Type and similar headers: their parsing takes quadratic time."""
 _MAX_WORK = 200_000_000
 """Lines times boundaries, as each line is held against each of them: about a minute."""
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
@@ -57,7 +57,7 @@ def parsed(blob: bytes) -> Message:
     try:
         return message_from_bytes(plain)
     except (MessageError, RecursionError, ValueError, LookupError):
-        raise RecordError("malformed", "has parts that cannot be told apart; save it again") from None
+        raise RecordError("malformed", "has parts that cannot be distinguished; save it again") from None
 
 
 def mail_of(message: Message, *, encoding: str) -> Mail:
@@ -72,7 +72,7 @@ def mail_of(message: Message, *, encoding: str) -> Mail:
     except RecordError:
         raise
     except (MessageError, RecursionError, ValueError, LookupError):
-        raise RecordError("malformed", "has parts or headers that cannot be told apart; save it again") from None
+        raise RecordError("malformed", "has parts or headers that cannot be distinguished; save it again") from None
     body = "\n".join(texts)
     return Mail("\n".join([*headers, "", body]) if headers else body, attachments)
 
@@ -143,7 +143,7 @@ def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
 
 
 def _alternative(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
-    """Of several forms of one text, plain text where it has a word, else the last that has; attachments of all."""
+    """Choose among forms of one text: plain text where it has a word, else the last that has; attachments of all."""
     chosen: list[str] = []
     attachments: list[Message] = []
     is_plain = False

@@ -21,7 +21,7 @@ _PREFORMATTED = frozenset({"pre", "textarea"})
 _HIDDEN = ("alt", "title", "placeholder", "value")
 _ADDRESSES = ("mailto:", "tel:", "sms:")
 _MAX_TAGS = 1_000_000
-"""Of one page; that many take about 5 s."""
+"""Most tags of one page; that many take about 5 s."""
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 

@@ -14,7 +14,7 @@ BlankPages = Literal["refuse", "keep"]
 
 @dataclass(frozen=True, slots=True)
 class Documents(FormatOptions):
-    """How DOCX, PDF, RTF and mail are read.
+    """Options for reading DOCX, PDF, RTF and mail.
 
     Args:
         layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is left out by the

@@ -100,7 +100,7 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
 
 
 def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptions) -> Fault | None:
-    """Why the text is not that of the whole document, or ``None``."""
+    """Return why the text is not that of the whole document, or ``None``."""
     blank = [number for number, text in enumerate(pages, start=1) if not text.strip()]
     if len(blank) == len(pages):
         reason = "has no text layer, as a scan has none; recognise its text (OCR) and read that"
@@ -115,7 +115,7 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
         reason = "is damaged, or has a font that cannot be read, so text may be missing; print it to a new PDF"
         return source.fault("malformed", reason, note_id=source.note_id)
     if _unreadable_share("".join(pages)) > _MAX_UNREADABLE:
-        reason = "has a font whose letters cannot be told; recognise its text (OCR) and read that"
+        reason = "has a font without a mapping to characters; recognise its text (OCR) and read that"
         return source.fault("undecodable", reason, note_id=source.note_id)
     return None
 

@@ -28,12 +28,12 @@ from deid_document_formats.rtf_words import (
 
 _MAX_DEPTH = 2000
 _MAX_TOKENS = 20_000_000
-"""Of one document: about half a minute; a page of text has about 1,000."""
+"""Most tokens of one document: about half a minute; a page of text has about 1,000."""
 
 
 @dataclass(slots=True)
 class _State:
-    r"""What a group inherits and gives up at its end.
+    r"""State that a group inherits and restores at its end.
 
     Args:
         section: Where text goes; empty where it is not text.

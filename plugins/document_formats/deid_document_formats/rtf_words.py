@@ -42,7 +42,7 @@ CODE_PAGES = {
     163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
     254: "cp437", 255: "cp850",
 }  # fmt: skip
-"""Of a font, by its character set (RTF 1.9.1, font table)."""
+"""Encoding of a font, by its character set (RTF 1.9.1, font table)."""
 SYMBOL_SET = 2
 SYMBOL_BASE = 0xF000
 PROGRAM_PAGES = {"ansi": "cp1252", "mac": "mac_roman", "pc": "cp437", "pca": "cp850"}

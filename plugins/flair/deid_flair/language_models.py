@@ -66,7 +66,7 @@ def train(
 ) -> Iterator[tuple[int, float]]:
     """Train a language model and write it to ``state``; yield each epoch's number and the least validation loss.
 
-    A file of an earlier, unfinished run with the same arguments is gone on from.
+    An unfinished run with the same arguments is resumed from its file.
 
     Args:
         lines: Text as the model will read it: an input's tokens with blanks between, and a line end.

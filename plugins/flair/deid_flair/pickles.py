@@ -35,7 +35,7 @@ class Unpickler(pickle.Unpickler):
 
 
 class Weights:
-    """What ``torch.load`` takes for the module pickle."""
+    """Stand-in for the module pickle in ``torch.load``."""
 
     Unpickler = Unpickler
 

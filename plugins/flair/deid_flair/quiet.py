@@ -32,7 +32,7 @@ def quiet() -> Iterator[None]:
 
 
 def use_threads(number: int) -> None:
-    """Let PyTorch use so many threads; 0 for the cores given to this process."""
+    """Set the number of threads of PyTorch; 0 for the cores given to this process."""
     import torch  # noqa: PLC0415 - heavy
 
     torch.set_num_threads(number or cores())

@@ -19,7 +19,7 @@ class _Frozen(BaseModel):
 
 
 class _Resource(_Frozen):
-    """What is either trained here or given.
+    """Base of embeddings that are either trained here or given.
 
     Args:
         model: Path of a file or folder, or the name that the publisher gave; empty where it is trained here.
@@ -198,7 +198,7 @@ class Settings(_Frozen):
         clip: Largest norm of the gradient.
         longest: Tokens in one window; a longer input is read in windows.
         overlap: Tokens that windows share.
-        cache_mb: Memory for embeddings that do not change; 0 to make them anew in every epoch.
+        cache_mb: Memory for embeddings that do not change; 0 to compute them in every epoch.
         threads: Of PyTorch; 0 for the cores given to the process.
     """
 

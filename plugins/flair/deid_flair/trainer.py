@@ -36,7 +36,7 @@ class FlairTrainer:
         return settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write a model folder, going on from what a killed run left under ``out/checkpoint``.
+        """Write a model folder, resuming from the checkpoint of a killed run under ``out/checkpoint``.
 
         Raises:
             TrainingError: There is nothing to learn from, a resource is missing, or the loss is not a number.

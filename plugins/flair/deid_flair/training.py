@@ -1,4 +1,4 @@
-"""The training loop: phases, epochs, annealing, and a state after each epoch that a killed run goes on from."""
+"""The training loop: phases, epochs, annealing, and a checkpoint after each epoch, from which a killed run resumes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Inputs:
         tagged: The inputs.
         lines: Their tokens.
         tags: Their tags by number.
-        frozen: (tokens, width) each; empty where they are made anew each time.
+        frozen: (tokens, width) each; empty where they are made again each time.
     """
 
     tagged: list[Tagged] = field(repr=False)
@@ -80,7 +80,7 @@ class Run:
         task: Notes, labels, seed.
         wanted: Settings.
         state: File that is replaced after every epoch.
-        identity: Digest of all that makes the model; a state of another identity is not gone on from.
+        identity: Digest of all that makes the model; a checkpoint of another identity is not resumed.
     """
 
     network: Network
@@ -108,7 +108,7 @@ class Run:
     def _phase(
         self, phase: int, train: Inputs, dev: Inputs, report: Report, resumed: tuple[dict[str, Any], dict[str, Any]]
     ) -> None:
-        """Train one phase. Its rate starts anew, its weights are those that the phase before ended with."""
+        """Train one phase. Its learning rate starts again, its weights are those that the phase before ended with."""
         wanted, (place, tensors) = self.wanted, resumed
         annealing = Annealing(wanted.learning_rate, wanted.anneal_factor, wanted.patience, wanted.min_learning_rate)
         optimizer = self._optimizer(annealing.rate)
@@ -262,7 +262,7 @@ def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def identity(task: Task, wanted: Settings, version: str) -> str:
-    """Return a digest of all that makes the model; how many epochs it takes may change when a run is gone on with."""
+    """Return a digest of all that makes the model; how many epochs it takes may change when a run is resumed."""
     notes = [
         [(document.note.digest, labelled(document.spans, native=task.native)) for document in documents]
         for documents in (*task.phases, task.dev)

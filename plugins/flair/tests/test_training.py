@@ -1,4 +1,4 @@
-"""What training promises: it learns, repeats itself, goes on after a kill, and says what is wrong with its input."""
+"""What training promises: it learns, repeats itself, resumes after a kill, and says what is wrong with its input."""
 
 from __future__ import annotations
 

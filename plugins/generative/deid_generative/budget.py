@@ -1,4 +1,4 @@
-"""How much memory a model takes, told before any of its weights is read."""
+"""How much memory a model takes, estimated before any of its weights is read."""
 
 from __future__ import annotations
 

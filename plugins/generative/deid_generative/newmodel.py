@@ -92,7 +92,7 @@ def learn_to_copy(
         settings: Steps, lengths, rate.
         seed: Of everything random.
         stage: Gone on from, and written each ``save_every`` steps.
-        report: Told the step and the mean loss since the last report.
+        report: Called with the step and the mean loss since the last report.
 
     Raises:
         TrainingError: There is no text, or the loss is no number.

@@ -1,4 +1,4 @@
-"""The prompt registry: what a model is told, in files with a version, known by a digest."""
+"""The prompt registry: instructions to a model, in files with a version, known by a digest."""
 
 from __future__ import annotations
 

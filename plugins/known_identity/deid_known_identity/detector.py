@@ -23,7 +23,7 @@ Place = tuple[int, int, Phi, str, float]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is looked for in one patient's notes, or in everybody's."""
+    """Values that are searched in one patient's notes, or in everybody's."""
 
     people: Sequence[tuple[Person, str]] = field(repr=False)
     numbers: Sequence[tuple[Number, Phi]] = field(repr=False)

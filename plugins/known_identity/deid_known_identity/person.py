@@ -106,7 +106,7 @@ class Person:
         return frozenset(inflected | {key for key, distance in zip(unknown, distances, strict=True) if distance <= 1})
 
     def _score(self, token: Token, near: frozenset[str]) -> float:
-        """How much one token is evidence of the person, or 0."""
+        """Return the weight of one token as evidence of the person, or 0."""
         if token.key in self.words:
             return EXACT if token.capital else LOWER
         if token.capital and (token.key in near or token.key in self.nicknames):

@@ -71,7 +71,7 @@ class Tokens(Sequence[Token]):
         return sorted(index for key in dict.fromkeys(keys) for index in self.places.get(key, ()))
 
     def gap(self, index: int) -> str:
-        """What stands between a token and the next."""
+        """Return the text between a token and the next."""
         return self.text[self._tokens[index].end : self._tokens[index + 1].start]
 
     @cached_property

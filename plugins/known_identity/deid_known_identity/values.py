@@ -138,7 +138,7 @@ class Day:
 
     @staticmethod
     def _parts(tokens: Tokens, index: int, wanted: int) -> list[Token]:
-        """Up to ``wanted`` tokens from an index on, without the words between the parts of a date."""
+        """Return up to ``wanted`` tokens from an index on, without the words between the parts of a date."""
         parts: list[Token] = []
         while index < len(tokens) and len(parts) < wanted:
             token = tokens[index]

@@ -56,7 +56,7 @@ FILLERS = frozenset(
     fold(word)
     for word in "st nd rd th of the er e º ª o a de del di den van le dne ta ter den der im".split()  # noqa: SIM905
 )
-"""What stands between the parts of a date."""
+"""Words between the parts of a date."""
 
 
 @cache

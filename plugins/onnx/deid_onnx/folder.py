@@ -19,7 +19,7 @@ _PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".jobli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerFolder:
-    """What a trained tagger says of itself.
+    """Description of a trained tagger.
 
     Args:
         path: The folder.

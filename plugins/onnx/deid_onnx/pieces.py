@@ -25,7 +25,7 @@ _REMEMBERED = 200_000  # different words whose sub-tokens are kept
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceSettings:
-    """How an encoder is fed; the object ``inputs`` of ``tagger.json``.
+    """Inputs of an encoder; the object ``inputs`` of ``tagger.json``.
 
     Args:
         before: Number of the sub-token that opens a sequence, as ``[CLS]``.

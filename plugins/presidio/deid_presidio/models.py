@@ -22,7 +22,7 @@ IGNORED = frozenset(
 
 
 class PipelineNlpEngine(SpacyNlpEngine):
-    """Gives Presidio the entities of a pipeline in the language that it was made for, and nothing in the others.
+    """Adapter that gives Presidio the entities of a pipeline, in the language of that pipeline alone.
 
     Args:
         languages: ISO 639-1 codes.

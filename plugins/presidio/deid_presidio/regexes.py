@@ -16,7 +16,7 @@ _BLANK = re.compile(r"\s")
 class StrictRegex:
     """Stands where Presidio keeps ``Pattern.compiled_regex``.
 
-    Presidio catches ``TimeoutError`` and goes on without the pattern, so a slow note would read as a clean one.
+    Presidio catches ``TimeoutError`` and continues without the pattern, so a slow note would read as a clean one.
 
     Args:
         name: Shown in the error.

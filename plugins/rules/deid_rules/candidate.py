@@ -8,7 +8,7 @@ from deid_assets.extending import Phi
 
 
 class Candidate(NamedTuple):
-    """What one rule says about a range of code points.
+    """Candidate: the result of one rule on a range of code points.
 
     Args:
         start: First code point.

@@ -86,7 +86,7 @@ class RulesDetector:
                 yield SpanSet(note.note_id, note.digest, tuple(spans))
 
     def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
-        """What is found in each note; notes of the same languages are read together."""
+        """Return what is found in each note; notes of the same languages are read together."""
         found: list[list[Candidate]] = [[] for _ in notes]
         by_langs: dict[tuple[str, ...], list[int]] = {}
         for index, note in enumerate(notes):

@@ -14,7 +14,7 @@ from deid_rules.view import words_of
 
 
 class Kind:
-    """What a word may be, as bits; a word may be several things. Plain integers, for they are tested at each word."""
+    """Kinds of a word, as bits; a word may be several things. Plain integers, for they are tested at each word."""
 
     FIRST = 1
     LAST = 2
@@ -157,7 +157,7 @@ class Lexicon:
             self._endings.setdefault(ending, []).append(instead)
         self._longest_ending = max(map(len, self._endings), default=0)
         self.stems: Callable[[str], tuple[str, ...]] = _Memory(self._stems_of).__getitem__
-        """What a word in lower case may be without its ending, the longest ending first."""
+        """Words that a word in lower case may be without its ending, the longest ending first."""
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
         """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
         self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_at).__getitem__

@@ -12,7 +12,7 @@ _EXTENSION = re.compile(r"[\s,;]*(?:x|ext\.?|extension)[\s.:#]*\d+\Z", re.IGNORE
 
 
 class Phone(IntEnum):
-    """How far a number plan bears a candidate out."""
+    """Degree to which a numbering plan confirms a candidate."""
 
     IMPOSSIBLE = 0
     POSSIBLE = 1

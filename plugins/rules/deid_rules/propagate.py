@@ -17,7 +17,7 @@ _WORDS = Kind.COMMON | Kind.STOP
 _AUXILIARIES = frozenset(
     ("was", "is", "has", "had", "will", "est", "était", "fue", "está", "tiene", "heeft", "är", "har")
 )
-"""What follows a person, be it no verb of persons alone: a note that names ``Mark Silva`` means him by ``Mark was``."""
+"""Words that follow a person, though not persons alone: a note that names ``Mark Silva`` means him by ``Mark was``."""
 
 
 def propagate(

@@ -18,7 +18,7 @@ from deid_rules.uncased import Uncased
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
-"""From a match [start, end) of a text to the span it leads to, if any; those that judge a group are given its group ``phi``."""
+"""Function from a match [start, end) of a text to its span, if any; some are given the group ``phi`` of it."""
 
 IMPOSSIBLE_FACTOR = 0.9
 _BEHIND, _AHEAD = 24, 40

@@ -15,7 +15,7 @@ _BYLINE = re.compile(
     r"[^.;\r\n]{0,160}\Z",
     re.IGNORECASE,
 )
-"""What begins a list of authors, up to one of them."""
+"""Pattern of the beginning of a list of authors, up to one of them."""
 _REACH = 190
 
 

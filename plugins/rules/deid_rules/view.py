@@ -62,7 +62,7 @@ class View:
 
     @cached_property
     def gaps(self) -> list[str]:
-        """What stands between words: ``gaps[i]`` comes before ``words[i]``; one more than there are words."""
+        """Return the text between words: ``gaps[i]`` comes before ``words[i]``; one more than there are words."""
         return self._parts[0::2]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a killed run goes on from: tensors in safetensors, the rest in JSON, replaced as one."""
+"""The checkpoint that a killed run resumes from: tensors in safetensors, the rest in JSON, replaced as one."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Give an optimiser back the moments that ``optimizer_tensors`` returned."""
+    """Restore to an optimiser the moments that ``optimizer_tensors`` returned."""
     for number, parameter in enumerate(_parameters(optimizer)):
         prefix = f"{number}."
         found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

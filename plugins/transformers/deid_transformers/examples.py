@@ -74,7 +74,7 @@ def read_examples(documents: Iterable[Document], task: Task, *, tags: Sequence[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How an epoch reads its examples.
+    """Options for reading examples in an epoch.
 
     Args:
         size: Of a batch.

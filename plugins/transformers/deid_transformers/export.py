@@ -27,7 +27,7 @@ _AXES = {"input_ids": _ROWS, "attention_mask": _ROWS}
 
 
 class _Scores(torch.nn.Module):
-    """What is exported: the scores of every sub-token."""
+    """Module that is exported: the scores of every sub-token."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ CURVE = "curve.json"
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Notes that are learnt from and notes that are not, each with its language."""
+    """Training notes and held-out notes, each with its language."""
 
     learnt: list[str]
     held_out: list[str]
@@ -107,7 +107,7 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def _fingerprint(notes: Sequence[Note], settings: TransformersSettings, *, seed: int, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it only goes on from its own state."""
+    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
     total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
     for note in notes:
         total.update(note.digest.encode())

@@ -44,7 +44,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def generator(*key: int) -> np.random.Generator:
     """Return random numbers that depend on the key alone, and seed PyTorch with it as well.
 
-    A run that goes on after a kill draws what an uninterrupted one draws, without stored generator states.
+    A resumed run draws what an uninterrupted one draws, without stored generator states.
     """
     sequence = np.random.SeedSequence([part & 0xFFFFFFFF for part in key])
     torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))

@@ -52,7 +52,7 @@ def example(settings: PieceSettings) -> Mapping[str, torch.Tensor]:
 
 
 class Places(NamedTuple):
-    """Where states stand.
+    """Places of the states.
 
     Args:
         slots: Which of them stands at each place of each row: (rows, longest), none below 0.

@@ -33,7 +33,7 @@ _INPUTS, _CURVE = "inputs.json", "curve.json"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What fine-tuning begins with.
+    """Starting point of fine-tuning.
 
     Args:
         encoder: Folder, hub name or, for a new encoder without pre-training, folder of a configuration alone.

@@ -45,8 +45,8 @@ def pretrain(
         seed: Of all that is random.
         bf16: As in the recipe.
         report: Called with the mean loss at each checkpoint, as epochs of phase -1.
-        reached: Told each pass over the notes that is complete, counted from 1, and the point of the curve, to which
-            it may add.
+        reached: Called after each complete pass over the notes with its number, from 1, and the point of the curve, to
+            which it may add.
 
     Raises:
         TrainingError: There is too little text for one sequence.
@@ -81,7 +81,7 @@ def pretrain(
 
 
 def loss_of(model: Any, stream: Stream, *, settings: Pretraining, seed: int, bf16: bool) -> float:
-    """Return the mean loss per masked sub-token over notes that nothing is learnt from, with masks of their own."""
+    """Return the mean loss per masked sub-token over held-out notes, with masks of their own."""
     sequences = Sequences(stream, settings, seed=seed)
     score = _scorer(model, bf16=bf16)
     model.eval()
@@ -181,7 +181,7 @@ def masked(
 
 
 _Score = Callable[[dict[str, torch.Tensor], torch.Tensor], torch.Tensor]
-"""What a model reads, and the positions wanted of it, to the scores of the vocabulary at those."""
+"""Function from a model's input and the wanted positions to the scores of the vocabulary at those."""
 
 
 def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]:

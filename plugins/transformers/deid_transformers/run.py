@@ -111,7 +111,7 @@ def _check(task: Task) -> None:
 
 
 def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it only goes on from its own state."""
+    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
     total = hashlib.sha256(settings.model_dump_json().encode())
     for part in (version, task.seed, task.grouping, task.scheme, task.native, sorted(task.labels)):
         total.update(repr(part).encode())

@@ -70,9 +70,9 @@ class Pretraining(_Frozen):
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW.
         mask: Share of the sub-tokens to be predicted; 80 % of them are hidden, 10 % exchanged, 10 % left (Devlin 2019).
-        whole_words: Whether all sub-tokens of a word are to be told together.
+        whole_words: Whether all sub-tokens of a word are masked together.
         balance: Exponent of each language's share of the text; below 1, notes of the smaller ones are repeated.
-        held_out: Share of the raw notes that is not learnt from; their loss is in the curve. Of ``deid pretrain`` only.
+        held_out: Share of the raw notes that is held out; their loss is in the curve. Of ``deid pretrain`` only.
         training_notes: Whether the texts of the annotated training notes are read too.
         save_every: Steps between checkpoints.
         keep: Whether the encoder is kept as it was before it learnt to tag, under its masked-LM head, in the model's
@@ -105,8 +105,8 @@ class TransformersSettings(_Frozen):
         pretrain: Masked-language-model training before the tagger's, or none.
         epochs: Most passes over a phase's notes.
         batch: Sequences in a step.
-        keep_empty: Share of the sequences without a span that an epoch reads, drawn anew for each.
-        hide: Share of the words that are hidden behind ``[MASK]`` while it trains, drawn anew for each step, so that
+        keep_empty: Share of the sequences without a span that an epoch reads, redrawn for each.
+        hide: Share of the words that are hidden behind ``[MASK]`` while it trains, redrawn at each step, so that
             more is learnt from their neighbours and, where the encoder reads them, from their kinds.
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.

@@ -32,7 +32,7 @@ class Stream:
     Args:
         ids: Sub-tokens.
         kinds: What their words look like; none where the encoder does not read it.
-        special: Numbers that are never to be told.
+        special: Numbers that are never targets.
         before: Number of the one that opens each sequence.
         mask: Number of the one that hides.
         vocabulary: How many there are.

@@ -36,7 +36,7 @@ class TransformersTrainer:
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model into ``out``; go on from ``out/checkpoint`` where a killed run of the same task left it.
+        """Write the model into ``out``; resume from ``out/checkpoint`` where a killed run of the same task left it.
 
         Pre-training is reported as phase -1.
 
@@ -50,7 +50,7 @@ class TransformersTrainer:
     def pretrain(
         self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
     ) -> None:
-        """Write a masked language model of raw notes into ``out``; go on from ``out/checkpoint`` as ``train`` does.
+        """Write a masked language model of raw notes into ``out``; resume from ``out/checkpoint`` as ``train`` does.
 
         The folder holds the last weights, those of each epoch under ``epochs`` where the recipe counts epochs, and
         the learning curve.

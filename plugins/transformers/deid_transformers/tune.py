@@ -77,7 +77,7 @@ def strict_f1(tagger: Tagger, documents: Sequence[Document], *, native: bool) ->
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run is, as its checkpoint has it."""
+    """Progress of a run, as in its checkpoint."""
 
     phase: int = 0
     attempt: int = 0
@@ -149,7 +149,7 @@ class Tuning:
         return model
 
     def _phase(self, model: TagModel, state: Mapping[str, Any] | None) -> TagModel:
-        """Train until the phase ends or has to begin again, and return the model to go on with."""
+        """Train until the phase ends or has to begin again, and return the model to continue with."""
         progress, settings = self.progress, self._settings
         if self._start:
             model.load_state_dict(self._start)

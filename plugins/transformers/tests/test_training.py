@@ -173,7 +173,7 @@ LONG = {
 
 @pytest.fixture(scope="session")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], list[Epoch]]:
-    """What a run of pre-training and two phases writes and reports."""
+    """Run pre-training and two phases; return what is written and reported."""
     curve: list[Epoch] = []
     folder = train(task(LONG, phases=[documents(), documents()[:4]]), tmp_path_factory.mktemp("unbroken"), curve)
     return files(folder), curve

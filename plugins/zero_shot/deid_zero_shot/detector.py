@@ -78,7 +78,7 @@ def backend(
 class ZeroShotDetector:
     """Redacts words that a masked language model could not have guessed from the note around them.
 
-    No PHI is learnt from; annotated development notes only choose the threshold. A note in a language without a
+    No PHI is trained on; annotated development notes only choose the threshold. A note in a language without a
     threshold fails: thresholds differ by orders of magnitude between languages and models. On a CPU each note is
     scored by itself, so that no result depends on the batch.
 

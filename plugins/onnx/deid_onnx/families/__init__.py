@@ -45,7 +45,7 @@ class Input:
 
 
 class Network(Protocol):
-    """Gives the scores of each token's tags."""
+    """Interface of a network: the scores of each token's tags."""
 
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
         """Return (tokens, tags), float32, for each input in order.

@@ -32,7 +32,7 @@ class Characters:
 
 @dataclass(frozen=True, slots=True)
 class CharacterStates:
-    """Where a character language model is read (Akbik et al. 2018): after each token, or before it from behind.
+    """Places at which a character language model is read: after each token, or before it from behind (Akbik et al. 2018).
 
     Arrays: ``chars`` (characters, inputs) int64; ``at`` (inputs, tokens) int64, rows of the states laid flat.
     """
