@@ -56,13 +56,13 @@ def estimate(
     linear, wide = parameters(config)
     size = _QUANTISED.get(bits, bits / 8)
     computed = 4 if bits > _WIDE_BITS else 2
-    covered, layers = int(config.hidden_size), int(config.num_hidden_layers)
+    width, layers = int(config.hidden_size), int(config.num_hidden_layers)
     heads = int(config.num_attention_heads)
     kept = int(getattr(config, "num_key_value_heads", None) or heads)
-    head = int(getattr(config, "head_dim", None) or covered // heads)
+    head = int(getattr(config, "head_dim", None) or width // heads)
     tokens = context * batch
     scores = tokens * int(config.vocab_size) * 4 * (2 if trained else 0)
-    work = tokens * covered * 16 * computed + scores + (layers * tokens * covered * computed if adapted_layers else 0)
+    work = tokens * width * 16 * computed + scores + (layers * tokens * width * computed if adapted_layers else 0)
     cache = 0 if trained else layers * 2 * kept * head * tokens * computed
     return Memory(linear * size + wide * max(2, computed), cache, work, trained * 16.0)
 

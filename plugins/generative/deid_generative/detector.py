@@ -225,5 +225,5 @@ def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
         return load(name)
     except PluginError as error:
         raise PluginError(
-            f'the second prediction on ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
+            f'the detector to be asked about ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
         ) from None

@@ -57,7 +57,7 @@ def make_model(settings: NewModel, tokenizer: Any) -> Any:
     """Return a model of Llama's kind with random weights."""
     config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=settings.covered,
+        hidden_size=settings.width,
         intermediate_size=settings.feed_forward,
         num_hidden_layers=settings.layers,
         num_attention_heads=settings.heads,

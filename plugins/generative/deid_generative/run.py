@@ -120,10 +120,10 @@ def _given(settings: GenerativeSettings, shape: Shape) -> tuple[Any, Speech]:
 
 def _trained(config: Any, settings: GenerativeSettings) -> int:
     """Return about how many parameters an adapter has."""
-    hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
-    wide = int(getattr(config, "intermediate_size", None) or 4 * hidden)
-    sides = {"gate_proj": hidden + wide, "up_proj": hidden + wide, "down_proj": hidden + wide}
-    return settings.lora.rank * layers * sum(sides.get(name, 2 * hidden) for name in settings.lora.targets)
+    width, layers = int(config.hidden_size), int(config.num_hidden_layers)
+    wide = int(getattr(config, "intermediate_size", None) or 4 * width)
+    sides = {"gate_proj": width + wide, "up_proj": width + wide, "down_proj": width + wide}
+    return settings.lora.rank * layers * sum(sides.get(name, 2 * width) for name in settings.lora.targets)
 
 
 def _adapted(model: Any, settings: GenerativeSettings) -> Any:

@@ -27,7 +27,7 @@ class NewModel(_Frozen):
 
     Args:
         layers: Transformer blocks.
-        covered: Width of a block; a multiple of ``heads``.
+        width: Width of a block; a multiple of ``heads``.
         heads: Attention heads.
         feed_forward: Width between a block's two layers.
         vocabulary: Most tokens to learn, by byte-level BPE.
@@ -41,7 +41,7 @@ class NewModel(_Frozen):
     """
 
     layers: Positive = 4
-    covered: Positive = 128
+    width: Positive = 128
     heads: Positive = 4
     feed_forward: Positive = 384
     vocabulary: Annotated[int, Field(ge=300)] = 2_000
@@ -132,8 +132,8 @@ class GenerativeSettings(_Frozen):
 
     @model_validator(mode="after")
     def _fits(self) -> GenerativeSettings:
-        if self.new.covered % (2 * self.new.heads):
-            raise ValueError(f"new.covered {self.new.covered} must be an even multiple of new.heads {self.new.heads}")
+        if self.new.width % (2 * self.new.heads):
+            raise ValueError(f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}")
         if self.method == "full" and self.base != NEW:
             raise ValueError('method full is for base = "new"; train an adapter with method lora')
         if self.micro_batch > self.batch:

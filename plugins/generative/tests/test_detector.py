@@ -1,4 +1,4 @@
-"""The detector: the contract, windows, a second prediction, and outputs that are never released."""
+"""The detector: the contract, windows, a checker, and outputs that are never released."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ TEXTS = (
     "toux",
     " x ",
 )
-SMALL = NewModel(layers=2, covered=32, heads=2, feed_forward=64, vocabulary=400, context=192, steps=0)
+SMALL = NewModel(layers=2, width=32, heads=2, feed_forward=64, vocabulary=400, context=192, steps=0)
 
 
 def speech(tmp: Any, *, prompt: str = "bare", tags: tuple[str, ...] = (), texts: tuple[str, ...] = TEXTS) -> Speech:

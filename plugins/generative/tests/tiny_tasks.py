@@ -20,7 +20,7 @@ TEXTS = (
 )
 
 TINY: Mapping[str, Any] = {
-    "new": {"layers": 2, "hidden": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 128,
+    "new": {"layers": 2, "width": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 128,
             "steps": 20, "batch": 128, "shortest": 4, "save_every": 10, "learning_rate": 5e-3},
     "lora": {"rank": 16, "alpha": 32, "dropout": 0.0,
              "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]},
