@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import Span
-from deid_zero_shot.scorer import Scored
+from deid_assets.core.span import Span
+from deid_zero_shot.scorer import KEPT, Scored
 
 Floats = NDArray[np.float64]
-KEPT = 0.0
-"""Score of what is no word: never lower than a threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def sweep(points: Points) -> Sweep:
     scores, gold = points.scores[order], points.gold[order]
     last = np.flatnonzero(np.append(scores[1:] != scores[:-1], [True] if len(scores) else []))
     distinct = scores[last]
-    between = (distinct[:-1] + distinct[1:]) / 2
+    between = distinct[:-1] + np.minimum(np.diff(distinct) / 2, 1.0)
     thresholds = np.concatenate([distinct[:1], between, distinct[-1:] + 1])
     tp = np.concatenate([[0], np.cumsum(gold)[last]]).astype(np.float64)
     all_ = np.concatenate([[0], last + 1]).astype(np.float64)

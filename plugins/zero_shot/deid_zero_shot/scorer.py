@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note
+from deid_assets.core.tagging import Token
 from deid_zero_shot.batches import Ask, Spent, answers
 from deid_zero_shot.encoding import Encoded, Encoder, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer
@@ -20,6 +22,8 @@ from deid_zero_shot.words import Segmenter, words_of
 
 FLOOR = -10_000.0
 """Logarithm of the score of a word that the vocabulary cannot write: lower than that of any word that it can."""
+KEPT = -FLOOR
+"""Score of what is never redacted, whatever the threshold."""
 STRIDE = 12
 """Groups of words of a window that are covered at once in the first of two stages."""
 
@@ -67,6 +71,7 @@ class Scoring:
         window: Most sub-tokens that the network reads at once.
         mean: Whether a word's score is the geometric mean of its sub-tokens' probabilities, not their product.
         batch: Most variants in one run.
+        spare: Returns the numbers of the words that are not scored, because they are never redacted.
     """
 
     segment: Segmenter
@@ -75,6 +80,7 @@ class Scoring:
     window: int = 512
     mean: bool = False
     batch: int = 32
+    spare: Callable[[Note, Sequence[Token]], AbstractSet[int]] = lambda _note, _words: frozenset()
 
 
 @dataclass(slots=True)
@@ -104,7 +110,9 @@ class Scorer:
         """
         read = _Read(note, self.encoder, self.scoring)
         found = dict.fromkeys(range(len(read.words)), FLOOR)
-        wanted = [number for number, pieces in enumerate(read.pieces) if len(pieces) and read.is_known(number)]
+        spared = self.scoring.spare(note, read.words)
+        found |= dict.fromkeys(spared, KEPT)
+        wanted = [number for number, pieces in enumerate(read.pieces) if number not in spared and read.is_known(number)]
         inexact: set[int] = set()
         if below is not None:
             found |= self._answered(self._first(read, wanted))
@@ -179,7 +187,7 @@ class _Read:
         """Whether the vocabulary can write the word."""
         pieces = self.pieces[number]
         ids = self.encoded.ids[pieces.start : pieces.stop]
-        return self._unknown is None or not (ids == self._unknown).any()
+        return bool(len(ids)) and (self._unknown is None or not (ids == self._unknown).any())
 
     def variants(self) -> list[Variants]:
         """Return each window with nothing asked of it."""

@@ -63,13 +63,13 @@ def test_nothing_is_redacted_at_zero_everything_above_one_and_more_in_between(fo
     assert all(low <= high for low, high in itertools.pairwise(found))
     assert len(found[1]) < len(found[3]) < len(found[4])
     assert len(found[4]) == sum(
-        len(ZeroShotDetector(model=folders["wordpiece"], threshold=2.0).scorer.score(note).words) for note in NOTES
+        len(ZeroShotDetector(model=folders["wordpiece"], threshold=2.0).method.score(note).words) for note in NOTES
     )
 
 
 def test_an_export_scores_as_its_network_does(folders: dict[str, Path], exported: Path) -> None:
     torch_scores, onnx_scores = (
-        [word.score for note in NOTES for word in ZeroShotDetector(model=model, threshold=0.1).scorer.score(note).words]
+        [word.score for note in NOTES for word in ZeroShotDetector(model=model, threshold=0.1).method.score(note).words]
         for model in (folders["wordpiece"], exported)
     )
 
@@ -81,7 +81,7 @@ def test_int8_ranks_words_much_as_fp32_does(exported: Path) -> None:
         np.array([
             word.score
             for note in NOTES
-            for word in ZeroShotDetector(model=exported, threshold=0.1, precision=precision).scorer.score(note).words
+            for word in ZeroShotDetector(model=exported, threshold=0.1, precision=precision).method.score(note).words
         ])
         for precision in ("fp32", "int8")
     )  # fmt: skip
@@ -90,7 +90,7 @@ def test_int8_ranks_words_much_as_fp32_does(exported: Path) -> None:
 
 
 def test_an_export_has_the_digest_of_its_model(folders: dict[str, Path], exported: Path) -> None:
-    digests = {ZeroShotDetector(model=model, threshold=0.1).digest for model in (folders["wordpiece"], exported)}
+    digests = {ZeroShotDetector(model=model, threshold=0.1).method.digest for model in (folders["wordpiece"], exported)}
 
     assert len(digests) == 1
     assert load(str(folders["bpe"])).digest not in digests
@@ -159,7 +159,7 @@ def calibrated(folders: dict[str, Path], tmp_path: Path) -> Path:
         log_threshold=-9.0, target="f1", notes=1, tokens=10, prevalence=0.1, f1=0.5, recall=0.5, precision=0.5
     )
     path = tmp_path / calibration.FILE
-    calibration.write(path, calibration.Calibration(detector.digest, detector.scoring, {"en": one}))
+    calibration.write(path, calibration.Calibration(detector.method.digest, detector.method.described, {"en": one}))
     return path
 
 

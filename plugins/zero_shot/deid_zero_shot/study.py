@@ -1,0 +1,208 @@
+"""One row of the study's table: a threshold from development notes, and what it does on test notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets import Span
+from deid_assets.core.errors import InputError
+from deid_assets.core.trainer import Document
+from deid_zero_shot.calibration import Threshold, choose, refuse_common
+from deid_zero_shot.method import Method
+from deid_zero_shot.points import Interval, Points, average_precision, bootstrap, decided, points_of, roc_auc, sweep
+from deid_zero_shot.protect import Protection
+from deid_zero_shot.scorer import KEPT, Scored, Word
+
+COLUMNS = ("accuracy", "f1", "recall", "precision", "pr_auc", "roc_auc")
+FEW_NOTES = 30
+"""With fewer test notes, intervals are said to be wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Scored documents of one language, some to choose a threshold on and others to test it.
+
+    Args:
+        dev: Documents and their scores.
+        test: Others.
+    """
+
+    dev: Sequence[tuple[Document, Scored]]
+    test: Sequence[tuple[Document, Scored]]
+
+    def __post_init__(self) -> None:
+        known = {document.note.digest for document, _ in self.dev} | {document.note.note_id for document, _ in self.dev}
+        for document, _ in self.test:
+            if known & {document.note.digest, document.note.note_id}:
+                raise InputError(f"note {document.note.note_id!r} is among the development and the test notes")
+
+    def changed(self, *, protection: Protection | None = None, mean: bool = False) -> Judged:
+        """Return the documents with scores that need no further run of the network."""
+        return Judged(
+            *(
+                [(one, _changed(one, scored, protection, mean=mean)) for one, scored in part]
+                for part in (self.dev, self.test)
+            )
+        )
+
+
+def _changed(document: Document, scored: Scored, protection: Protection | None, *, mean: bool) -> Scored:
+    places = [(word.start, word.end) for word in scored.words]
+    spared = protection.words(document.note, places) if protection else frozenset()
+
+    def score(number: int, word: Word) -> float:
+        if number in spared:
+            return KEPT
+        return word.score / max(1, word.pieces) if mean else word.score
+
+    return scored._replace(words=[word._replace(score=score(number, word)) for number, word in enumerate(scored.words)])
+
+
+def score_all(
+    method: Method, documents: Iterable[Document], *, below: float | None = None
+) -> list[tuple[Document, Scored]]:
+    """Return documents with the scores of their words."""
+    return [(document, method.score(document.note, below=below)) for document in documents]
+
+
+def points(judged: Sequence[tuple[Document, Scored]]) -> Points:
+    """Return the sub-tokens of judged documents."""
+    return points_of((scored, document.spans) for document, scored in judged)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system on the test notes.
+
+    Args:
+        system: Its name.
+        threshold: Chosen on the development notes; ``None`` for a system without one.
+        values: Column to value and interval.
+        redacted: Share of the sub-tokens that are.
+        notes: Test notes.
+        recalls: Recall by category.
+    """
+
+    system: str
+    threshold: Threshold | None
+    values: Mapping[str, Interval]
+    redacted: float
+    notes: int
+    recalls: Mapping[str, float]
+
+
+def zero_shot_row(system: str, judged: Judged, *, target: str = "f1", samples: int = 300, seed: int = 0) -> Row:
+    """Return the row of a model whose threshold is chosen on the development part."""
+    threshold = choose(points(judged.dev), target, [document.note for document, _ in judged.dev])
+    refuse_common(threshold, [document.note for document, _ in judged.test])
+    return _row(system, points(judged.test), threshold.log_threshold, threshold, samples=samples, seed=seed)
+
+
+def decided_row(
+    system: str, judged: Judged, found: Sequence[Iterable[Span]], *, samples: int = 300, seed: int = 0
+) -> Row:
+    """Return the row of a detector by its spans in the test documents, over the same sub-tokens."""
+    own = with_redacted(points(judged.test), judged.test, found)
+    return _row(system, own, -0.5, None, samples=samples, seed=seed)
+
+
+def with_redacted(own: Points, judged: Sequence[tuple[Document, Scored]], found: Sequence[Iterable[Span]]) -> Points:
+    """Return the sub-tokens scored -1 where a span covers them, and 0 elsewhere."""
+    scores: list[float] = []
+    for (_, scored), spans in zip(judged, found, strict=True):
+        encoded = scored.encoded
+        covered = np.zeros(len(encoded.ids), bool)
+        for span in spans:
+            covered |= (encoded.starts < span.end) & (encoded.ends > span.start)
+        scores += np.where(covered, -1.0, KEPT)[encoded.ends > encoded.starts].tolist()
+    return Points(np.array(scores), own.gold, own.notes, own.labels)
+
+
+def chance_rows(judged: Judged, *, samples: int = 300, seed: int = 0) -> list[Row]:
+    """Return the rows of redacting everything, nothing, and as many sub-tokens as there are of PHI, at random."""
+    own = points(judged.test)
+    prevalence = points(judged.dev).gold.mean()
+    drawn = np.random.default_rng([seed, 7]).random(len(own.gold)) < prevalence
+    decisions = {
+        "redact all": np.ones(len(own.gold), bool),
+        "redact nothing": np.zeros(len(own.gold), bool),
+        "random, as often as PHI": drawn,
+    }
+    return [
+        _row(
+            name,
+            Points(np.where(redacted, -1.0, KEPT), own.gold, own.notes, own.labels),
+            -0.5,
+            None,
+            samples=samples,
+            seed=seed,
+        )
+        for name, redacted in decisions.items()
+    ]
+
+
+def _row(
+    system: str, own: Points, log_threshold: float, threshold: Threshold | None, *, samples: int, seed: int
+) -> Row:
+    def statistics(one: Points) -> list[float | None]:
+        rates = decided(one.gold, one.scores < log_threshold)
+        return [rates.accuracy, rates.f1, rates.recall, rates.precision, average_precision(one), roc_auc(one)]
+
+    redacted = own.scores < log_threshold
+    values = dict(zip(COLUMNS, bootstrap(own, statistics, samples=samples, seed=seed), strict=True))
+    return Row(system, threshold, values, float(redacted.mean()), len(np.unique(own.notes)), _by_label(own, redacted))
+
+
+def _by_label(own: Points, redacted: NDArray[np.bool_]) -> Mapping[str, float]:
+    labels = np.array(own.labels)
+    return {str(label): float(redacted[labels == label].mean()) for label in sorted(set(own.labels) - {""})}
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a model adds to another detector at no loss of precision.
+
+    Args:
+        alone: Recall and precision of the other detector on the test notes.
+        together: Of both.
+        difference: In recall.
+        log_threshold: Of the model, chosen on the development notes.
+    """
+
+    alone: tuple[float | None, float | None]
+    together: tuple[float | None, float | None]
+    difference: Interval
+    log_threshold: float
+
+
+def ensemble_gain(
+    judged: Judged, dev: Sequence[Iterable[Span]], test: Sequence[Iterable[Span]], *, samples: int = 300, seed: int = 0
+) -> Gain:
+    """Return what the union with a model gains in recall at the precision of the other detector.
+
+    The threshold is the highest at which the union keeps that precision on the development notes.
+    """
+    own, other = points(judged.dev), with_redacted(points(judged.dev), judged.dev, dev)
+    wanted = decided(own.gold, other.scores < KEPT).precision or 0.0
+    chosen = -np.inf
+    for log_threshold in sweep(own).thresholds:
+        precision = decided(own.gold, (other.scores < KEPT) | (own.scores < log_threshold)).precision
+        if precision is not None and precision >= wanted:
+            chosen = max(chosen, float(log_threshold))
+    own, other = points(judged.test), with_redacted(points(judged.test), judged.test, test)
+    alone = other.scores < KEPT
+    both = alone | (own.scores < chosen)
+    first, second = decided(own.gold, alone), decided(own.gold, both)
+    coded = Points(alone + 2.0 * both, own.gold, own.notes)  # the bootstrap resamples both decisions as one column
+
+    def difference(one: Points) -> list[float | None]:
+        before = decided(one.gold, one.scores % 2 == 1).recall
+        after = decided(one.gold, one.scores >= 2).recall
+        return [None if before is None or after is None else after - before]
+
+    (gained,) = bootstrap(coded, difference, samples=samples, seed=seed)
+    return Gain((first.recall, first.precision), (second.recall, second.precision), gained, chosen)
