@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+import functools
+import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated as Arg
-from typing import Any
+from typing import Any, ParamSpec
 
 import typer
 
-from deid_assets.cli.app import guarded, say
-from deid_assets.core.errors import InputError
-from deid_assets.core.trainer import Document
-from deid_assets.training.corpora import read_corpus
-from deid_assets.training.pretraining import learnt_from
+from deid_assets.extending import ConfigError, DeidError, Document, InputError
+from deid_assets.extending.corpora import learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
 from deid_zero_shot.points import points_of
+
+BAD_INPUT, BUG = 2, 3
 
 # Typer's own tracebacks print local variables, and those hold text.
 app = typer.Typer(
     name="deid-zero-shot", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     rich_markup_mode=None, help="Masked language models as zero-shot detectors.",
 )  # fmt: skip
+
+P = ParamSpec("P")
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """End a command with one line where it raises; an error that is not ours may quote a note, and is named alone."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except DeidError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            typer.echo(f"error: {error.strerror or type(error).__name__}: {error.filename or ''}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except Exception as error:  # noqa: BLE001 - only its class is safe to show
+            typer.echo(f"error: {type(error).__name__} inside deid-zero-shot", err=True)
+            raise typer.Exit(BUG) from None
+
+    return run
+
 
 ModelArg = Arg[str, typer.Argument(metavar="MODEL", help="Folder or hub name of a masked language model.")]
 NotesOption = Arg[str, typer.Option(metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES.")]
@@ -46,7 +71,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     changes: SetOption = None,
     threads: ThreadsOption = None,
     allow_download: DownloadOption = False,
-) -> int:
+) -> None:
     """Choose the threshold of a model for a language on annotated development notes.
 
     Thresholds of other languages that the file has stay. Beside it, the curve over all thresholds is written as PNG
@@ -66,11 +91,10 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     title = f"{Path(model).name}, {code}"
     path.with_name(f"{path.stem}-{code}.png").write_bytes(plots.curve_png(threshold, title=title))
     path.with_name(f"{path.stem}-{code}.csv").write_text(plots.curve_csv(threshold), encoding="utf-8")
-    say(
+    typer.echo(
         f"{code}: threshold {threshold.probability:.3g}; on {threshold.notes} development notes "
         f"F1 {threshold.f1:.3f}, recall {threshold.recall:.3f}, precision {threshold.precision:.3f}; written to {path}"
     )
-    return 0
 
 
 @app.command()
@@ -80,7 +104,7 @@ def export(
     *,
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the ONNX files go.")],
     allow_download: DownloadOption = False,
-) -> int:
+) -> None:
     """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs. A calibration of the model holds for it too."""
     from deid_zero_shot.export import export as write  # noqa: PLC0415
     from deid_zero_shot.guard import load  # noqa: PLC0415 - loads PyTorch
@@ -89,8 +113,7 @@ def export(
     known = Path(model) / calibration.FILE
     if known.is_file():
         (out / calibration.FILE).write_bytes(known.read_bytes())
-    say(f"written to {out}; use it with --detector zero_shot={out}")
-    return 0
+    typer.echo(f"written to {out}; use it with --detector zero_shot={out}")
 
 
 def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, model: str) -> calibration.Threshold:
@@ -106,11 +129,21 @@ def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, 
     return calibration.choose(points, target, notes)
 
 
-def options_of(changes: list[str] | None) -> Options:
-    """Return scoring options of ``KEY=VALUE``."""
-    from deid_assets.cli.training import changes_of  # noqa: PLC0415
+def options_of(changes: Sequence[str] | None) -> Options:
+    """Return scoring options of ``KEY=VALUE``.
 
-    given: dict[str, Any] = dict(changes_of(changes or [], None))
+    Raises:
+        ConfigError: There is no equals sign, or an option is unknown.
+    """
+    given: dict[str, Any] = {}
+    for change in changes or ():
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {change!r} must read KEY=VALUE, the value as in TOML")
+        try:
+            given[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            given[key] = value
     return read_options(given)
 
 

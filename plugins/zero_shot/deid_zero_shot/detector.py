@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.core.errors import ConfigError, DetectorError
+from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
 from deid_zero_shot.method import Runtime, method_of, read_options
 from deid_zero_shot.scorer import Word
@@ -30,7 +30,7 @@ class ZeroShotDetector:
         calibration_file: That ``deid-zero-shot calibrate`` wrote; ``calibration.json`` in the model's folder when not
             given.
         threshold: Probability below which a word is redacted, in any language, in place of a calibration.
-        stages: 1 to score each word alone; 2 to do so only where many words hidden at once leave a doubt.
+        stages: 1 to score each word alone; 2 to do so only where many words masked at once leave a doubt.
         batch: Most masked variants in one run.
         precision: Of an export: ``fp32``, ``fp16`` or ``int8``.
         providers: Of an export, as for the detector ``onnx``.

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets import Note
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 from deid_onnx.session import cores
 from deid_zero_shot import export
 from deid_zero_shot.batches import Ask

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Sequence
 
-from deid_assets.reports.plots import FILL, GRID, INK, MUTED, blank, png
+from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, blank, png
 from deid_zero_shot.calibration import Threshold
 
 COLUMNS = ("log10_threshold", "accuracy", "f1", "precision", "recall")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.span import Span
+from deid_assets.extending import Span
 from deid_zero_shot.scorer import KEPT, Scored
 
 Floats = NDArray[np.float64]

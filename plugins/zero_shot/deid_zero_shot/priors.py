@@ -16,7 +16,7 @@ _REMEMBERED = 200_000
 class Priors:
     """Scores of words that stand alone in a sequence, remembered by their sub-tokens.
 
-    The word is hidden and revealed as in a note, with nothing around it. The score in the note less this one is the
+    The word is masked and revealed as in a note, with nothing around it. The score in the note less this one is the
     pointwise mutual information of word and context (Church and Hanks 1990).
 
     Args:

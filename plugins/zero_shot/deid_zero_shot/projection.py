@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.core.errors import InputError
-from deid_assets.core.tagging import Token
+from deid_assets.extending import InputError, Token
 
 _PAIR = re.compile(r"(\d+)-(\d+)")
 

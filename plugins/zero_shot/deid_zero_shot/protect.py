@@ -10,9 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from deid_assets import Note
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.tagging import Token
-from deid_assets.vocabulary import files, is_ordinary, read_words
+from deid_assets.extending import ConfigError, Token
+from deid_assets.extending.lists import read_words, vocabulary
 
 _FIELD = re.compile(r"(?m)^[ \t]*(?P<label>[^\W\d_][^\n:0-9]{0,60}?)[ \t]*:")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -45,7 +44,83 @@ _TITLES = frozenset(
     ]
 )
 _FIELD_WORDS = frozenset(
-    ["name", "names", "surname", "surnames", "forename", "firstname", "address", "age", "sex", "gender", "date", "birth", "phone", "telephone", "fax", "email", "city", "country", "nombre", "apellidos", "apellido", "domicilio", "localidad", "provincia", "edad", "sexo", "fecha", "nacimiento", "país", "teléfono", "correo", "médico", "episodio", "ingreso", "historia", "nom", "prénom", "adresse", "âge", "sexe", "ville", "naissance", "nome", "cognome", "indirizzo", "età", "sesso", "città", "nascita", "vorname", "nachname", "alter", "geschlecht", "geburtsdatum", "straße", "ort", "naam", "achternaam", "adres", "leeftijd", "geslacht", "plaats", "geboortedatum", "nimi", "etunimi", "sukunimi", "osoite", "ikä", "sukupuoli", "syntymäaika", "namn", "efternamn", "ålder", "kön", "födelsedatum"]
+    [
+        "name",
+        "names",
+        "surname",
+        "surnames",
+        "forename",
+        "firstname",
+        "address",
+        "age",
+        "sex",
+        "gender",
+        "date",
+        "birth",
+        "phone",
+        "telephone",
+        "fax",
+        "email",
+        "city",
+        "country",
+        "nombre",
+        "apellidos",
+        "apellido",
+        "domicilio",
+        "localidad",
+        "provincia",
+        "edad",
+        "sexo",
+        "fecha",
+        "nacimiento",
+        "país",
+        "teléfono",
+        "correo",
+        "médico",
+        "episodio",
+        "ingreso",
+        "historia",
+        "nom",
+        "prénom",
+        "adresse",
+        "âge",
+        "sexe",
+        "ville",
+        "naissance",
+        "nome",
+        "cognome",
+        "indirizzo",
+        "età",
+        "sesso",
+        "città",
+        "nascita",
+        "vorname",
+        "nachname",
+        "alter",
+        "geschlecht",
+        "geburtsdatum",
+        "straße",
+        "ort",
+        "naam",
+        "achternaam",
+        "adres",
+        "leeftijd",
+        "geslacht",
+        "plaats",
+        "geboortedatum",
+        "nimi",
+        "etunimi",
+        "sukunimi",
+        "osoite",
+        "ikä",
+        "sukupuoli",
+        "syntymäaika",
+        "namn",
+        "efternamn",
+        "ålder",
+        "kön",
+        "födelsedatum",
+    ]
 )
 """Words of field labels that are no ordinary words of a language's list."""
 
@@ -91,7 +166,7 @@ class Protection:
             return False
         if word.lower() in eponyms(note.lang) and word[:1].isupper():
             return not _follows_title(note, words, number)
-        if not all(is_ordinary(part, note.lang) for part in parts):
+        if not all(vocabulary.is_ordinary(part, note.lang) for part in parts):
             return False
         # A capital within a sentence may be a name that is an ordinary word as well.
         return word.islower() or (_begins_sentence(note.text, start) and not _is_capital(note, words, number + 1))
@@ -133,13 +208,13 @@ def _is_label(note: Note, word: Token) -> bool:
     written = note.text[slice(*word)]
     parts = _WORD.findall(written)
     is_short = written.isupper() and len(written) <= _ACRONYM
-    return is_short or all(part.lower() in _FIELD_WORDS or is_ordinary(part, note.lang) for part in parts)
+    return is_short or all(part.lower() in _FIELD_WORDS or vocabulary.is_ordinary(part, note.lang) for part in parts)
 
 
 @cache
 def eponyms(lang: str | None) -> frozenset[str]:
     """Return names in medicine, in lower case, of a language; English ones for a note that names none."""
-    path = files(lang or "en").get("eponyms")
+    path = vocabulary.files(lang or "en").get("eponyms")
     return frozenset(word.lower() for word in read_words(path)) if path else frozenset()
 
 

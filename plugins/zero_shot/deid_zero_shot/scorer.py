@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note
-from deid_assets.core.tagging import Token
+from deid_assets.extending import Token
 from deid_zero_shot.batches import Ask, Spent, answers
 from deid_zero_shot.encoding import Encoded, Encoder, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Span
-from deid_assets.core.errors import InputError
-from deid_assets.core.trainer import Document
+from deid_assets.extending import Document, InputError
 from deid_zero_shot.calibration import Threshold, choose, refuse_common
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import Interval, Points, average_precision, bootstrap, decided, points_of, roc_auc, sweep
