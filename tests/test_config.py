@@ -106,7 +106,7 @@ def test_the_digest_covers_what_it_names_only(tmp_path):
     ("text", "lines"),
     [
         ("ensembl = ['rules']", ["ensembl: there is no such setting; did you mean 'ensemble'?"]),
-        ("ensemble = ['rules']", ["ensemble: is called 'ensemble' now; rename it"]),
+        ("line_up = ['rules']", ["line_up: is called 'ensemble' now; rename it"]),
         ("[gates]\nresidul = 0.1", ["gates.residul: there is no such setting; did you mean 'residual'?"]),
         ("resolve = 'unoin'", ["resolve: there is no 'unoin'; did you mean 'union'?"]),
         ("profile = 'safe_harbour'", ["profile: there is no 'safe_harbour'; did you mean 'safe_harbor'?"]),

@@ -90,8 +90,8 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
 
 
 def _covered(measurement: Mapping[str, Any]) -> int:
-    """Return the covered identifiers; earlier versions called the field ``covered``, and what is signed stays."""
-    return int(measurement["covered" if "covered" in measurement else "covered"])
+    """Return the covered identifiers; earlier versions called the field ``hidden``, and what is signed stays."""
+    return int(measurement["covered" if "covered" in measurement else "hidden"])
 
 
 def _own_key() -> Path:

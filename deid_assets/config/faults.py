@@ -32,7 +32,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not TOML: {error}") from None
 
 
-RENAMED = {"ensemble": "ensemble"}
+RENAMED = {"line_up": "ensemble"}
 """Settings of earlier versions to what they are called now."""
 
 

@@ -28,7 +28,7 @@ class Scheme(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Scheme | None:
-        return cls.COVERED if value == "covered" else None  # its name in what earlier versions stored
+        return cls.COVERED if value == "hidden" else None  # its name in what earlier versions stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,7 @@ def test_a_stored_evaluation_that_lost_a_part_does_not_load(key):
 def test_the_name_of_a_scheme_in_earlier_stores_is_read():
     stored = scored("<NAME>Ann</NAME>", "<NAME>Ann</NAME>").to_json()
     (label,) = stored["labels"]
-    stored["labels"][label]["covered"] = stored["labels"][label].pop("covered")
+    stored["labels"][label]["hidden"] = stored["labels"][label].pop("covered")
 
     assert Evaluation.from_json(stored) == scored("<NAME>Ann</NAME>", "<NAME>Ann</NAME>")
 

@@ -69,7 +69,7 @@ def answers(
         vocabulary: How many sub-tokens it has.
         spent: Counted up.
     """
-    rows = [_Row(number, variant) for number, found in enumerate(windows) for variant in range(len(found.covered))]
+    rows = [_Row(number, variant) for number, found in enumerate(windows) for variant in range(len(found.masked))]
     rows.sort(key=lambda row: (len(windows[row.window].ids), row.window, row.variant))
     got: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for some in _batches(rows, windows, batch=batch, most=max(1, _WIDEST // vocabulary)):
@@ -106,7 +106,7 @@ def _run(
         size = len(variants.ids)
         ids[at, 0], ids[at, size + 1] = specials.before, specials.after
         ids[at, 1 : size + 1] = variants.ids
-        ids[at, variants.covered[row.variant] + 1] = specials.mask
+        ids[at, variants.masked[row.variant] + 1] = specials.mask
         mask[at, : size + 2] = 1
         asked += [
             (at, row.window, question.word, question.place, question.target)

@@ -25,7 +25,7 @@ FLOOR = -10_000.0
 KEPT = -FLOOR
 """Score of what is never redacted, whatever the threshold."""
 STRIDE = 12
-"""Groups of words of a window that are covered at once in the first of two stages."""
+"""Groups of words of a window that are masked at once in the first of two stages."""
 
 
 class Word(NamedTuple):
@@ -36,7 +36,7 @@ class Word(NamedTuple):
         end: After the last one.
         score: Natural logarithm of its probability in the context.
         pieces: Sub-tokens in it; 0 where the vocabulary has none for it.
-        exact: Whether it was scored alone; if not, with others of its window covered, which is lower as a rule.
+        exact: Whether it was scored alone; if not, with others of its window masked, which is lower as a rule.
     """
 
     start: int

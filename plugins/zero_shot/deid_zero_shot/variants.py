@@ -1,4 +1,4 @@
-"""The masked variants of a window: which sub-tokens are covered while which one is asked for."""
+"""The masked variants of a window: which sub-tokens are masked while which one is asked for."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Variants:
     """
 
     ids: Array
-    covered: list[Array] = field(default_factory=list)
+    masked: list[Array] = field(default_factory=list)
     questions: list[list[Question]] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
 
-    def ask(self, covered: Array, question: Question) -> None:
-        """Add a question; where the same places are covered for another one, both share a variant.
+    def ask(self, masked: Array, question: Question) -> None:
+        """Add a question; where the same places are masked for another one, both share a variant.
 
         Args:
-            covered: Places within the window, sorted.
+            masked: Places within the window, sorted.
             question: Its place is among them.
         """
-        key = covered.tobytes()
+        key = masked.tobytes()
         number = self._known.get(key)
         if number is None:
-            number = self._known[key] = len(self.covered)
-            self.covered.append(covered)
+            number = self._known[key] = len(self.masked)
+            self.masked.append(masked)
             self.questions.append([])
         self.questions[number].append(question)
 
@@ -63,7 +63,7 @@ class Variants:
 def reveal(variants: Variants, number: int, pieces: range, related: Array) -> None:
     """Ask for the sub-tokens of a word from left to right.
 
-    All of them are covered at first; each is shown once it was asked for, while the same word elsewhere stays covered
+    All of them are masked at first; each is shown once it was asked for, while the same word elsewhere stays masked
     (Myntti 2025, section 1.6).
 
     Args:
@@ -75,8 +75,8 @@ def reveal(variants: Variants, number: int, pieces: range, related: Array) -> No
     own = np.arange(pieces.start, pieces.stop)
     elsewhere = related[(related < pieces.start) | (related >= pieces.stop)]
     for shown, place in enumerate(own):
-        covered = np.sort(np.concatenate([elsewhere, own[shown:]]))
-        variants.ask(covered, Question(number, int(place), int(variants.ids[place])))
+        masked = np.sort(np.concatenate([elsewhere, own[shown:]]))
+        variants.ask(masked, Question(number, int(place), int(variants.ids[place])))
 
 
 def at_once(variants: Variants, words: Iterable[tuple[int, range]], related: Sequence[Array]) -> None:
@@ -89,7 +89,7 @@ def at_once(variants: Variants, words: Iterable[tuple[int, range]], related: Seq
     """
     asked = list(words)
     own = [np.arange(pieces.start, pieces.stop) for _, pieces in asked]
-    covered = np.unique(np.concatenate([*own, *related]))
+    masked = np.unique(np.concatenate([*own, *related]))
     for (number, _), places in zip(asked, own, strict=True):
         for place in places:
-            variants.ask(covered, Question(number, int(place), int(variants.ids[place])))
+            variants.ask(masked, Question(number, int(place), int(variants.ids[place])))
