@@ -17,8 +17,8 @@ from deid_assets.core.errors import InputError
 from deid_assets.edits.annotations import Carrier, Tally
 from deid_assets.edits.carry import Meeting
 from deid_assets.edits.files import EditsFile, check_suffix, read_lines
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.store.sealing import DigestSeal
+from deid_assets.system.atomic import atomic_file
 
 
 @app.command("map-spans")

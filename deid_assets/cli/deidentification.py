@@ -35,8 +35,8 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, write_notes
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
+from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
     from deid_assets.pipeline.batch import Deidentified, Pipeline

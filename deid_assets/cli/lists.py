@@ -12,6 +12,7 @@ from typing import Any
 from deid_assets.cli.outputs import write_options
 from deid_assets.core.errors import InputError
 from deid_assets.formats.formulas import escaped
+from deid_assets.system.atomic import atomic_file
 
 
 def check_list(out: Path | None) -> None:
@@ -35,9 +36,8 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
         text = buffer.getvalue()
     else:
         text = "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
-    part = out.with_name(f".{out.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(out)
+    with atomic_file(out) as file:
+        file.write(text.encode())
 
 
 def _cell(value: Any) -> str:

@@ -23,7 +23,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Fault
-from deid_assets.formats.atomic import atomic_file
+from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
     from deid_assets.privacy.leftovers import Case

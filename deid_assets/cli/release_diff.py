@@ -23,7 +23,7 @@ from deid_assets.edits.causes import Change
 from deid_assets.edits.diff import compare
 from deid_assets.edits.files import read_edits
 from deid_assets.formats import Fault
-from deid_assets.formats.atomic import atomic_file
+from deid_assets.system.atomic import atomic_file
 
 
 @app.command("diff")

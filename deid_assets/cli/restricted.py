@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from deid_assets.core.errors import InputError
+from deid_assets.system.atomic import atomic_path
 
 _OTHERS = 0o077
 _FOLDER, _FILE = 0o700, 0o600
@@ -40,9 +40,5 @@ def write_files(folder: Path, files: dict[str, str], *, restricted: bool) -> Non
     if restricted:
         check_restricted(folder)
     for name, content in files.items():
-        part = folder / f".{name}.part"
-        part.unlink(missing_ok=True)
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE if restricted else 0o666)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(content)
-        part.replace(folder / name)
+        with atomic_path(folder / name, mode=_FILE if restricted else 0o666) as part:
+            part.write_text(content, encoding="utf-8")

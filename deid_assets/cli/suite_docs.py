@@ -9,7 +9,6 @@ from pathlib import Path
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Phi
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import frames
 from deid_assets.quality.data_docs import page
 from deid_assets.quality.expectations import Answer, ask
@@ -17,6 +16,7 @@ from deid_assets.quality.own import main_table, text_free
 from deid_assets.quality.suites import Suite, builtin, suite_of, suites_in
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.frames import notes_from_table, spans_from_tables
+from deid_assets.system.atomic import atomic_file
 
 _SPANS = ("gold_annotations", "spans", "merged_spans")
 

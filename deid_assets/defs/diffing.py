@@ -21,11 +21,11 @@ from deid_assets.defs.release import RELEASED, release_chain
 from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
 from deid_assets.store.files import Receipt
+from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 from deid_resources.snapshot import software_version
 

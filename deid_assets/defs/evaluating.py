@@ -24,10 +24,10 @@ from deid_assets.defs.scoring import gold_batches, scored_batches
 from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.evaluation.bench_entries import Bakeoff
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
 from deid_assets.store.files import Receipt
+from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 
 if TYPE_CHECKING:

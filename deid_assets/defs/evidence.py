@@ -18,7 +18,6 @@ from deid_assets.defs.measuring import consequence, measure
 from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.defs.release import release_chain, verify_current
 from deid_assets.defs.scores import scores_from_table
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
@@ -26,6 +25,7 @@ from deid_assets.reports import Check as CheckRow
 from deid_assets.reports import Component, Link, Outcome, Quarantined, ReleaseSummary, release_html
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
+from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 
 CHECKS = (Check("release_passed", "No blocking check failed and no note is unaccounted for."),)

@@ -19,7 +19,6 @@ from deid_assets.defs.measuring import measure
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.records import record_release
 from deid_assets.defs.redaction import QUARANTINE
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
@@ -27,6 +26,7 @@ from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
+from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 
 RELEASED = "released_corpus"

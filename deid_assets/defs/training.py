@@ -20,7 +20,6 @@ from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.judging import judge_notes, note_checks
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import gold_batches
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
@@ -30,6 +29,7 @@ from deid_assets.reports.curves import curve_png
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
+from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
 from deid_assets.training.analysis import answer, describe
 from deid_assets.training.analysis_models import Answered

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from deid_assets.core.errors import InputError, OffsetError
 from deid_assets.core.phi import Phi
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced
-from deid_assets.formats.atomic import atomic_file
+from deid_assets.system.atomic import atomic_file
 
 _SUFFIXES = (".jsonl", ".ndjson")
 _NUMBERS = ("start", "end", "new_start", "new_end")

@@ -1,15 +1,13 @@
-"""Krippendorff's alpha of any number of annotators: of labels, and of spans; and F1 between every two."""
+"""Krippendorff's alpha of any number of annotators: of labels, and of spans."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import permutations
 
 from deid_assets.core.errors import InputError, OffsetError, OverlapError
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.agreement import Agreement, agreement
 from deid_assets.evaluation.intervals import Range
 
 
@@ -161,20 +159,3 @@ def _expected(sections: Sequence[Sequence[_Section]], length: int) -> float:
         total += count * (of_units + size * size * inside)
     everything = len(sections) * length
     return 2 / length * total / (everything * (everything - 1) - sum(size * (size - 1) for size in units))
-
-
-def pairwise_agreement(annotators: Mapping[str, SpanSet], *, length: int = 0) -> dict[tuple[str, str], Agreement]:
-    """Return the counts of every two annotators of one note, added up over notes with ``+``.
-
-    ``Agreement.strict.f1`` is the pairwise F1, which is the same whichever of the two is taken for gold.
-
-    Raises:
-        InputError: There are fewer than two annotators.
-        DigestError: Two annotators marked different notes or texts.
-    """
-    if len(annotators) < 2:
-        raise InputError(f"agreement needs at least two annotators, got {len(annotators)}")
-    return {
-        (first, second): agreement(annotators[first], annotators[second], length=length)
-        for first, second in combinations(sorted(annotators), 2)
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import hypot, isfinite, log2
+from math import isfinite, log2
 
 from deid_assets.core.errors import InputError
 
@@ -103,36 +103,3 @@ def rare_leaks(spans: Iterable[tuple[float, bool]]) -> RareLeaks:
         bits = -log2(share)
         total += RareLeaks(bits if is_left else 0.0, bits, int(is_left), 1)
     return total
-
-
-@dataclass(frozen=True, slots=True)
-class AttackRates:
-    """Rates of a membership attack on as many members as others."""
-
-    false_positive_rate: float
-    accuracy: float
-
-
-def balanced_attack(*, precision: float, recall: float) -> AttackRates:
-    """Return the rates that follow from precision and recall where half of the candidates are members.
-
-    Raises:
-        InputError: A rate is outside [0, 1], the precision is 0, or the two cannot occur together.
-    """
-    if not (0 < precision <= 1 and 0 <= recall <= 1):
-        raise InputError(f"needs precision in (0, 1] and recall in [0, 1], got {precision} and {recall}")
-    false_positive_rate = recall * (1 - precision) / precision
-    if false_positive_rate > 1:
-        raise InputError(f"precision {precision} with recall {recall} needs more than all others to be flagged")
-    return AttackRates(false_positive_rate, (recall + 1 - false_positive_rate) / 2)
-
-
-def difference_sd(first_sd: float, second_sd: float) -> float:
-    """Return the standard deviation of the difference of two independent means.
-
-    Raises:
-        InputError: A deviation is negative or not a number.
-    """
-    if not (0 <= first_sd < float("inf") and 0 <= second_sd < float("inf")):
-        raise InputError(f"a standard deviation is a number and not negative, got {first_sd} and {second_sd}")
-    return hypot(first_sd, second_sd)

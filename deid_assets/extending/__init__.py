@@ -34,7 +34,7 @@ from deid_assets.core.tagging import (
     tokenize,
 )
 from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, inputs, labelled
-from deid_assets.core.windows import windows
+from deid_assets.core.windows import Window, windows
 from deid_assets.plugins import load
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "Token",
     "TrainingError",
     "UnknownLabelError",
+    "Window",
     "decode",
     "did_you_mean",
     "encode",

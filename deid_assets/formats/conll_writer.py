@@ -9,11 +9,11 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats.annotated import Annotated
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import to_json
 from deid_assets.formats.options import TagScheme, WriteOptions
 from deid_assets.formats.tags import OUTSIDE, UNTAGGED, tag_of
 from deid_assets.formats.tokens import UNSPECIFIED, overlap_of, pieces
+from deid_assets.system.atomic import atomic_file
 
 _HEADER = "# global.columns = FORM START END TAG\n"
 

@@ -15,9 +15,10 @@ from deid_assets.core.label_maps import I2B2_2014 as LABELS
 from deid_assets.core.phi import I2B2_2014, I2B2_2014_FINE
 from deid_assets.core.span import Span
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
-from deid_assets.formats.atomic import atomic_folder, write_member
+from deid_assets.formats.members import write_member
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
+from deid_assets.system.atomic import atomic_folder
 
 _OFFSET = re.compile(r"-?[0-9]{1,15}")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, RecordError
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import check_spans_count, draft_of, note_record, parse_json, to_json
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import (
@@ -18,6 +17,7 @@ from deid_assets.formats.source import (
     records,
     undecodable,
 )
+from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, Problem, RecordError
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, span_record
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, Source
+from deid_assets.system.atomic import atomic_file
 
 _READ_ROWS = 64
 _GROUP_ROWS = 1_024

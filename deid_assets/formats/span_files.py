@@ -13,10 +13,10 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import jsonl, parquet
 from deid_assets.formats.annotated import Annotation, Fault, Problem, RecordError, is_note_id
 from deid_assets.formats.assemble import bad_offsets, phi_of
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import annotations_of, is_encodable, parse_json, required_string, span_record, to_json
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
+from deid_assets.system.atomic import atomic_file
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("id", "digest", "spans")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, RecordError
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
 from deid_assets.formats.formulas import escaped, moved, unescaped
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
+from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:

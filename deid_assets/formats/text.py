@@ -8,9 +8,10 @@ from pathlib import Path
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
-from deid_assets.formats.atomic import atomic_folder, write_member
+from deid_assets.formats.members import write_member
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import Source, read_text
+from deid_assets.system.atomic import atomic_folder
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import InputError
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.gazetteers.kinds import PHRASE_LISTS, WORD_LISTS
 from deid_assets.gazetteers.sources import Entry
+from deid_assets.system.atomic import atomic_file
 
 SUFFIX = ".gaz"
 VERSION = 1

@@ -6,7 +6,6 @@ owner only.
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import InputError
 from deid_assets.formats.identities import KINDS, Identity
+from deid_assets.system.atomic import atomic_path
 
 FORMAT = 1
 _CHUNK = 20_000
@@ -49,10 +49,7 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
     Raises:
         InputError: There was no identity.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
+    with atomic_path(path, mode=0o600) as part:
         with closing(sqlite3.connect(part)) as connection:
             connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
             for chunk in _chunks(identities):
@@ -62,9 +59,6 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
             counts = _counts(connection)
         if not counts.values:
             raise InputError(f"no identity for {path.name}; name a source that has some")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return counts
 
 

@@ -119,11 +119,6 @@ def normal(value: str) -> str:
     return "".join(char for char in fold(value) if char.isalnum())
 
 
-def is_taken(value: str, context: Context) -> bool:
-    """Whether a value is one of the note's own identifiers, or of the originals that the context has."""
-    return (_OWN, normal(value)) in _with_own(context) or value in context.originals
-
-
 def first_free(draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0) -> str | None:
     """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after eight.
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deid_assets.store.generation import mark_store
 from deid_assets.store.receipts import Output
 from deid_assets.store.zones import Zone
+from deid_assets.system.atomic import write_named
 
 TEMPORARY = ".tmp-"
 
@@ -67,7 +68,7 @@ def write_table(folder: Path, name: str, table: pa.Table, zone: Zone) -> Output:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return file_name(name, digest)
 
-    _replace(folder, fill, zone)
+    _write(folder, fill, zone)
     return {"sha256": digest, "rows": table.num_rows}
 
 
@@ -78,32 +79,10 @@ def write_bytes(folder: Path, name: str, content: bytes, zone: Zone) -> None:
         file.write(content)
         return name
 
-    _replace(folder, fill, zone)
+    _write(folder, fill, zone)
 
 
-def _replace(folder: Path, fill: Callable[[BufferedRandom], str], zone: Zone) -> None:
-    """Have ``fill`` write a temporary file and name it; move it there once it is on the disk."""
+def _write(folder: Path, fill: Callable[[BufferedRandom], str], zone: Zone) -> None:
+    """Write a file that ``fill`` names; those of the restricted zone are their owner's alone."""
     temporary = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
-    mode = 0o600 if zone is Zone.RESTRICTED else 0o666
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            name = fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(folder / name)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename durable; Windows has no way to ask for it."""
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_named(temporary, fill, mode=0o600 if zone is Zone.RESTRICTED else 0o666)

@@ -53,13 +53,6 @@ class Database:
 
             command.upgrade(config, revision)
 
-    def downgrade(self, revision: str) -> None:
-        """Take the tables back to a revision; ``base`` drops them all."""
-        with self._migrating() as config:
-            from alembic import command  # noqa: PLC0415 - not needed to read and write
-
-            command.downgrade(config, revision)
-
     @contextmanager
     def session(self, *, read_only: bool = False) -> Iterator[Session]:
         """Open a session; the caller commits, and what is not committed is undone.

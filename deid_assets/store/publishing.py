@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import DeidError, InputError, ProvenanceError
-from deid_assets.store.atomic import TEMPORARY, locked, sync_folder, write_bytes
+from deid_assets.store.atomic import TEMPORARY, locked, write_bytes
 from deid_assets.store.generation import mark_store
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import ReleaseSigner
 from deid_assets.store.zones import Zone
+from deid_assets.system.atomic import replace_folder
 
 _VARYING = {"created_at", "signature"}
 
@@ -144,14 +145,8 @@ class ReleaseFolders:
         self._put(batch)
 
     def _put(self, batch: str) -> None:
-        """Put the staged release in the folder's place. A folder cannot be replaced in one step where it is not empty."""
-        folder, replaced = self.root / batch, self._replaced(batch)
-        if folder.exists():
-            shutil.rmtree(replaced, ignore_errors=True)
-            folder.rename(replaced)
-        self._staged(batch).rename(folder)
-        sync_folder(self.root)
-        shutil.rmtree(replaced, ignore_errors=True)
+        """Put the staged release in the folder's place."""
+        replace_folder(self._staged(batch), self.root / batch, aside=self._replaced(batch))
 
     def _is_there(self, batch: str, manifest: Mapping[str, Any], releases: ReleaseList) -> bool:
         try:

@@ -14,6 +14,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import PluginError, TrainingError
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
+from deid_assets.system.atomic import replace_folder
 from deid_assets.training.card import Card, close_folder, digests, read_card, write_card
 from deid_assets.training.scoring import score_outcomes
 
@@ -111,8 +112,7 @@ def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple
     exported = card.model_copy(update={"files": files, "size_bytes": size})
     write_card(part, exported)
     close_folder(part)
-    shutil.rmtree(out, ignore_errors=True)
-    part.rename(out)
+    replace_folder(part, out)
     return exported, parities
 
 

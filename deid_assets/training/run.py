@@ -16,6 +16,7 @@ from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
+from deid_assets.system.atomic import replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
@@ -95,7 +96,7 @@ def train_model(
     card = describe(recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent)
     write_card(best.folder, card)
     close_folder(best.folder)
-    _replace(best.folder, out)
+    replace_folder(best.folder, out)
     shutil.rmtree(part)
     return card
 
@@ -213,14 +214,3 @@ def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Ju
 def open_model(recipe: Recipe, folder: Path) -> Detector:
     """Return the detector that runs a recipe's model, under the recipe's name."""
     return plugins.load(recipe.name, plugin=recipe.plugin, options={"model": str(folder)})
-
-
-def _replace(new: Path, out: Path) -> None:
-    """Put the new model in the place of the old one, which stands until then."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    old = out.with_name(out.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if out.exists():
-        out.rename(old)
-    new.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from deid_assets.core.errors import PluginError
-from deid_assets.formats.atomic import atomic_file
 from deid_assets.plugins import Plugin, available, check_importable
+from deid_assets.system.atomic import atomic_file
 
 TIMEOUT_S = 120
 """The slowest plugin known takes 20 s on a busy machine."""

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.errors import DigestError, InputError, OffsetError, OverlapError
-from deid_assets.evaluation.alpha import nominal_alpha, pairwise_agreement, unitizing_alpha
-from deid_assets.testing import marked
+from deid_assets.core.errors import InputError, OffsetError, OverlapError
+from deid_assets.evaluation.alpha import nominal_alpha, unitizing_alpha
 
 # Krippendorff (2011), section C: four observers, twelve units.
 OBSERVERS = [
@@ -114,23 +113,3 @@ def test_bad_annotations_are_refused():
         unitizing_alpha([FIRST, {"c": [(0, 5), (4, 9)]}], length=300)
     with pytest.raises(OffsetError, match="ends at 250, the text has 200"):
         unitizing_alpha([FIRST, SECOND], length=200)
-
-
-def test_every_two_annotators_are_compared_once():
-    texts = {
-        "ann": "<NAME>Lee</NAME>, <AGE>93</AGE>",
-        "bob": "<NAME>Lee</NAME>, 93",
-        "cid": "<NAME>Lee</NAME>, <DATE>93</DATE>",
-    }
-    found = pairwise_agreement({who: marked(text)[1] for who, text in texts.items()}, length=7)
-
-    assert {pair: agreed.strict.f1 for pair, agreed in found.items()} == {
-        ("ann", "bob"): pytest.approx(2 / 3),
-        ("ann", "cid"): pytest.approx(1 / 2),
-        ("bob", "cid"): pytest.approx(2 / 3),
-    }
-    assert found["ann", "cid"].observed == 1
-    with pytest.raises(InputError):
-        pairwise_agreement({"ann": marked("x")[1]})
-    with pytest.raises(DigestError):
-        pairwise_agreement({"ann": marked("x")[1], "bob": marked("y")[1]})

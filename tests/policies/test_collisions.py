@@ -14,7 +14,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.collisions import Originals, first_free, is_taken, normal
+from deid_assets.policies.collisions import Originals, first_free, normal
 from deid_assets.policies.shapes import identifier
 from deid_assets.policies.surrogate import originals_of
 
@@ -120,7 +120,7 @@ def test_only_identifiers_are_looked_for():
     note, spans = note_of("Lee", label=Phi.NAME)
 
     assert not len(Originals.of(KEY, [(note, spans)]))
-    assert not is_taken("Lee", Context(note, KEY, spans=spans))
+    assert first_free(lambda _: "Lee", "Kim", Context(note, KEY, spans=spans)) == "Lee"
     assert first_free(str, "2", Context(note, KEY, originals=("0", "1"))) == "3"
 
 

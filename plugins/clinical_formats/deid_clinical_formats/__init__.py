@@ -2,9 +2,8 @@
 
 from deid_assets.extending.formats import Format, is_cda, is_fhir, is_omop
 from deid_clinical_formats.omop_notes import read_omop
-from deid_clinical_formats.omop_writer import write_note_nlp
 
-__all__ = ["CDA", "FHIR", "HL7", "OMOP", "read_omop", "write_note_nlp"]
+__all__ = ["CDA", "FHIR", "HL7", "OMOP", "read_omop"]
 
 _HERE = "deid_clinical_formats"
 _WHOSE = frozenset({"patient_id", "lang"})

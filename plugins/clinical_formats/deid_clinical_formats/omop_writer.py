@@ -44,21 +44,6 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
                 add_spans(annotated.spans)
 
 
-def write_note_nlp(path: Path, span_sets: Iterable[SpanSet], *, nlp_date: dt.date) -> int:
-    """Write ``NOTE_NLP`` alone and return the number of rows; the file appears whole or not at all.
-
-    Args:
-        path: A Parquet file, which is replaced.
-        span_sets: Spans of notes, as from ``read_spans``.
-        nlp_date: When the notes were processed.
-    """
-    with table_writer(path, _nlp_schema()) as nlp:
-        add_spans = _SpanRows(nlp, nlp_date)
-        for spans in span_sets:
-            add_spans(spans)
-    return add_spans.count
-
-
 class _SpanRows:
     """Adds the rows of spans and numbers them."""
 

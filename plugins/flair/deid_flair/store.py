@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.extending import PluginError
+from deid_assets.extending.files import atomic_file
 
 if TYPE_CHECKING:
     import torch
@@ -50,13 +50,8 @@ def write_json(file: Path, content: Any) -> None:
 
 def write_bytes(file: Path, content: bytes) -> None:
     """Write a file in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(file.name + ".part")
-    with part.open("wb") as opened:
+    with atomic_file(file) as opened:
         opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    part.replace(file)
 
 
 def read_json(file: Path) -> Any:

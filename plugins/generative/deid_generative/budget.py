@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import transformers
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 GB = 1e9
 _RUNTIME = 0.6 * GB

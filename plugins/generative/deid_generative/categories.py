@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets import Phi, Span
-from deid_assets.core.errors import PluginError
-from deid_assets.core.trainer import Document
+from deid_assets.extending import Document, PluginError
 
 UNKNOWN = Phi.NAME
 """Category of what nothing is known of: the one that no policy leaves."""

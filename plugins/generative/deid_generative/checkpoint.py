@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from deid_assets.core.errors import TrainingError
+from deid_assets.extending import TrainingError
 
 Tensors = dict[str, torch.Tensor]
 _STATE = "state.json"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from deid_assets.core.errors import DetectorError
+from deid_assets.extending import DetectorError
 from deid_generative.placeholders import Word
 
 INSERT, DELETE, SPURIOUS, OPEN, EXTEND = 100, 50, 150, 20, 15

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deid_assets import Note, Phi, Span, SpanSet
-from deid_assets.core.detector import Detector
-from deid_assets.core.errors import ConfigError, DetectorError, PluginError
-from deid_assets.core.windows import Window
-from deid_assets.plugins import load
+from deid_assets.extending import ConfigError, Detector, DetectorError, PluginError, Window, load
 from deid_generative.categories import UNKNOWN, Categories, by_form, by_overlap
 from deid_generative.folder import TAGGER, read_folder
 from deid_generative.reading import Status

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Phi
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_generative.categories import Categories
 from deid_generative.prompts import Prompt
 

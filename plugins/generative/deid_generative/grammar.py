@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor
 
-from deid_assets.core.errors import DetectorError
+from deid_assets.extending import DetectorError
 
 
 class _At(IntEnum):

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.core.detector import Detector
-from deid_assets.core.trainer import Document
 from deid_assets.evaluation.intervals import union
 from deid_assets.evaluation.rewriting import Rewritten, StudyTable
+from deid_assets.extending import Detector, Document
 from deid_generative.reading import Status
 from deid_generative.written import Backend, cut, stitched
 

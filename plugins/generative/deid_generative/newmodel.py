@@ -12,7 +12,7 @@ import torch
 import transformers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from deid_assets.core.errors import TrainingError
+from deid_assets.extending import TrainingError
 from deid_generative.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_generative.local import Speech, quiet
 from deid_generative.pairs import Pair

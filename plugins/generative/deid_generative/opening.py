@@ -12,7 +12,7 @@ import peft
 import torch
 import transformers
 
-from deid_assets.core.errors import PluginError
+from deid_assets.extending import PluginError
 from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deid_assets.core.errors import ConfigError, did_you_mean
+from deid_assets.extending import ConfigError, did_you_mean
 
 _FOLDER = resources.files("deid_generative") / "prompts"
 _NOTE = "\ue000note\ue000"

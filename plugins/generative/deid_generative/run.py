@@ -12,8 +12,7 @@ from typing import Any
 import peft
 import torch
 
-from deid_assets.core.errors import ConfigError, TrainingError
-from deid_assets.core.trainer import Document, Epoch, Report, Task, labelled
+from deid_assets.extending import ConfigError, Document, Epoch, Report, Task, TrainingError, labelled
 from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.categories import Categories
 from deid_generative.checkpoint import Checkpoint

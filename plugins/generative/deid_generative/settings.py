@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from deid_assets.core.errors import ConfigError
+from deid_assets.extending import ConfigError
 
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.trainer import Report, Task
+from deid_assets.extending import Report, Task
 from deid_generative.detector import VERSION
 from deid_generative.settings import read_settings
 

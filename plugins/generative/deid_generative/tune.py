@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from deid_assets.core.errors import TrainingError
-from deid_assets.core.trainer import Epoch, Report, Task
 from deid_assets.evaluation.rewriting import StudyTable
+from deid_assets.extending import Epoch, Report, Task, TrainingError
 from deid_generative.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_generative.decode import Decoding
 from deid_generative.judging import judge

@@ -13,6 +13,7 @@ import torch
 import transformers
 
 from deid_assets.extending import Epoch, Report, Task, TrainingError
+from deid_assets.extending.files import atomic_file
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.encoder import (
@@ -96,9 +97,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _write(path: Path, values: Mapping[str, Any]) -> None:
-    written = path.with_suffix(".new")
-    written.write_text(json.dumps(values), encoding="utf-8")
-    written.replace(path)
+    with atomic_file(path) as file:
+        file.write(json.dumps(values).encode())
 
 
 def _write_tokenizer(task: Task, settings: TransformersSettings, ready: Path) -> tuple[PieceSettings, int]:

@@ -8,19 +8,6 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-_TABLES = (
-    "deid_releases",
-    "deid_decisions",
-    "deid_note_scores",
-    "deid_scores",
-    "deid_runs",
-    "deid_spans",
-    "deid_detector_versions",
-    "deid_notes",
-    "deid_batches",
-    "deid_corpora",
-)
-
 
 def upgrade() -> None:
     """Create every table."""
@@ -28,12 +15,6 @@ def upgrade() -> None:
     _create_spans()
     _create_scores()
     _create_history()
-
-
-def downgrade() -> None:
-    """Drop every table."""
-    for table in _TABLES:
-        op.drop_table(table)
 
 
 def _string(name: str, size: int, *, nullable: bool = False) -> sa.Column[str]:

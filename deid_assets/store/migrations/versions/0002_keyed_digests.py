@@ -27,7 +27,3 @@ def upgrade() -> None:
     """Empty the tables that name a batch, those that refer to others first."""
     for table in _TABLES:
         op.execute(sa.delete(sa.table(table)))
-
-
-def downgrade() -> None:
-    """Do nothing: the tables are as they were before."""

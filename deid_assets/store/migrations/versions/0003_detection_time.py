@@ -24,8 +24,3 @@ def upgrade() -> None:
             name="fk_deid_detections_detector_version_id",
         ),
     )
-
-
-def downgrade() -> None:
-    """Drop the table."""
-    op.drop_table("deid_detections")

@@ -16,7 +16,3 @@ def upgrade() -> None:
     """Empty the tables that name a note."""
     for table in ("deid_decisions", "deid_spans", "deid_notes"):
         op.execute(sa.delete(sa.table(table)))
-
-
-def downgrade() -> None:
-    """Do nothing: the tables are as they were before."""
