@@ -12,28 +12,23 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
     approving,
+    build_release,
     build_scores,
     detection,
-    diffing,
-    evidence,
     ingest,
     merging,
     privacy,
-    redaction,
-    release,
     shadow,
     vaulting,
 )
 from deid_assets.defs.audit import LANDING, OWNERS, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.declarations import AssetDeclaration
-from deid_assets.defs.jobs import AWAITS_APPROVAL, jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.defs.own import asking, check_asked
-from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames
-from deid_assets.store.approvals import APPROVAL, REPORT
 from deid_resources.checks import checked_snapshot
 from deid_resources.installation import installation_resource
 from deid_resources.nowhere import nowhere
@@ -107,7 +102,7 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         *tagger_assets(settings, list(recipes.values()), installed),
         *redaction_start(settings, policies),
         *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
-        quarantine(released),
+        build_release.quarantine(released),
         *(
             asset
             for name in usable
@@ -120,7 +115,7 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         assets=[
             landing,
             *upstream,
-            *release_end(settings, released, usable, upstream=upstream),
+            *build_release.release_end(settings, released, usable, upstream=upstream),
             privacy.hips(settings, policies),
             *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
@@ -226,82 +221,6 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
             ),
         ),
     ]
-
-
-def quarantine(policy: Policy) -> dg.AssetsDefinition:
-    """Return what does not leave."""
-    return audited_asset(
-        partial(redaction.make_quarantine, policy=policy.name),
-        AssetDeclaration(
-            key=redaction.QUARANTINE,
-            checks=redaction.QUARANTINE_CHECKS,
-            deps=[ingest.RAW_NOTES, MERGED_SPANS, f"redacted_notes/{policy.name}"],
-            code_version=f"{software_version()}+{policy.digest[:12]}",
-            group="release",
-            description="Notes that are not released, each with the stage and the reason. Ids only.",
-            kinds={"parquet"},
-            schema=frames.FAILED,
-        ),
-    )
-
-
-def release_end(
-    settings: Settings, policy: Policy, detectors: Sequence[str], *, upstream: Sequence[dg.AssetsDefinition]
-) -> list[dg.AssetsDefinition]:
-    """Return the evidence, the approval where one is asked for, and what leaves.
-
-    Args:
-        settings: Of the installation.
-        policy: The one that is released.
-        detectors: Those that can be used.
-        upstream: The assets behind a release. It is refused where one was made by another version of them.
-    """
-    report = audited_asset(
-        partial(
-            evidence.make_release_report, policy=policy, detectors=detectors, code_versions=code_versions(upstream)
-        ),
-        AssetDeclaration(
-            key=REPORT,
-            checks=evidence.CHECKS,
-            deps=[f"redacted_notes/{policy.name}", redaction.QUARANTINE],
-            code_version=f"{software_version()}+{settings.digest('release', 'gates')}",
-            group="release",
-            description="One page of evidence for whoever signs the release.",
-            kinds={"report", "html"},
-            schema=evidence.CHECK_ROWS,
-        ),
-    )
-    asked = settings.release.approval
-    tags = AWAITS_APPROVAL if asked else {}
-    released = audited_asset(
-        partial(release.make_released_corpus, policy=policy, code_versions=code_versions([*upstream, report])),
-        AssetDeclaration(
-            key=release.RELEASED,
-            checks=release.CHECKS,
-            deps=[
-                ingest.RAW_NOTES,
-                f"redacted_notes/{policy.name}",
-                redaction.QUARANTINE,
-                REPORT,
-                *([APPROVAL] if asked else []),
-            ],
-            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}",
-            group="release",
-            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
-            "raw notes holds.",
-            kinds={"parquet", "json", "published"},
-            schema=release.NOTES,
-            tags=tags,
-        ),
-    )
-    approval = [approving.release_approval] if asked else []
-    return [report, *approval, released, diffing.release_diff(policy, tags=tags)]
-
-
-def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
-    """Return by slash path under which code version each asset would be made now."""
-    specs = (spec for asset in assets for spec in asset.specs)
-    return {ARRIVAL: ARRIVAL_VERSION} | {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
 
 
 def digest_of(labels: frozenset[Phi]) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 import dagster as dg
 
 from deid_assets.config import Settings
-from deid_assets.defs import training
+from deid_assets.defs import training, training_corpus
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.plugins import Plugin
@@ -28,16 +28,16 @@ def tagger_assets(
         return []
     names = sorted({*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))})
     corpus = audited_asset(
-        partial(training.make_training_corpus, recipes=trained),
+        partial(training_corpus.make_training_corpus, recipes=trained),
         AssetDeclaration(
-            key=training.TRAINING_CORPUS,
-            checks=training.CORPUS_CHECKS,
+            key=training_corpus.TRAINING_CORPUS,
+            checks=training_corpus.CORPUS_CHECKS,
             deps=[],
             code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
             group=GROUP,
             description="What taggers learn from: each corpus that a recipe names, with its gold.",
             kinds={"parquet", "restricted"},
-            schema=training.CORPORA,
+            schema=training_corpus.CORPORA,
             partitioned=False,
             automatic=False,
         ),
@@ -55,7 +55,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
         AssetDeclaration(
             key=f"tagger/{recipe.name}",
             checks=training.TAGGER_CHECKS,
-            deps=[training.TRAINING_CORPUS],
+            deps=[training_corpus.TRAINING_CORPUS],
             code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
             group=GROUP,
             description=f"Model of recipe `{recipe.name}`. {recipe.description}",
@@ -73,7 +73,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
         AssetDeclaration(
             key=f"{ONNX}/{recipe.name}",
             checks=training.ONNX_CHECKS,
-            deps=[training.TRAINING_CORPUS, f"tagger/{recipe.name}"],
+            deps=[training_corpus.TRAINING_CORPUS, f"tagger/{recipe.name}"],
             code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
             group=GROUP,
             description=f"The network of recipe `{recipe.name}` as ONNX, held against it on the development notes.",

@@ -1,4 +1,4 @@
-"""training_corpus, tagger/<recipe> and onnx/<recipe>: models of one's own notes, with cards and gates."""
+"""tagger/<recipe> and onnx/<recipe>: models of one's own notes, with cards and gates."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -6,20 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
-from deid_assets.core.errors import DeidError, InputError
-from deid_assets.core.note import Note
-from deid_assets.core.span import DisjointSpans
+from deid_assets.core.errors import DeidError
 from deid_assets.core.trainer import Document
 from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of
 from deid_assets.defs.display import show_png
-from deid_assets.defs.ingest import GOLD as GOLD_ASSET
-from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.defs.judging import judge_notes, note_checks
-from deid_assets.defs.merging import read_gold
-from deid_assets.defs.scoring import gold_batches
+from deid_assets.defs.training_corpus import TRAINING_CORPUS, read_materials
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
@@ -27,32 +19,17 @@ from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
 from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.tables import escaped, table_md
-from deid_assets.store.files import ALL, Receipt
-from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
+from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
-from deid_assets.training import Card, Corpus, Materials, Recipe, read_corpus, train_model
+from deid_assets.training import Card, Corpus, Recipe, train_model
 from deid_assets.training.analysis import answer, describe
 from deid_assets.training.analysis_models import Answered
-from deid_assets.training.corpora import GOLD, read_raw
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
 from deid_assets.training.scoring import TagScores, score_outcomes
 from deid_resources.installation import Installation
 from deid_resources.taggers import card_digest, check_packed, pack
 
-TRAINING_CORPUS = "training_corpus"
-CORPORA = pa.schema(
-    [
-        pa.field("table", pa.string(), nullable=False),
-        pa.field("corpus", pa.string(), nullable=False),
-        pa.field("labels", pa.string(), nullable=False),
-        pa.field("annotated", pa.bool_(), nullable=False),
-    ]
-)
-CORPUS_CHECKS = (
-    *note_checks(),
-    Check("annotated", "There are spans to learn, of more than one category."),
-)
 TAGGER_CHECKS = (
     Check("learnt", "The model finds enough of the development notes, which it was not trained on."),
     Check("answered", "The model gave an answer for every development note."),
@@ -64,108 +41,6 @@ ONNX_CHECKS = (
 
 ENOUGH_PATIENTS = 10
 """Patients below which the development score of a tagger is reported as weak."""
-
-_Key = tuple[str, str, bool]
-"""Name of a corpus, its label map, and whether it is annotated."""
-
-
-def make_training_corpus(_batch: str, installation: Installation, *, recipes: Sequence[Recipe]) -> AssetOutput:
-    """Gather the recipes' training sets, each corpus once, so that a model's receipt proves what it saw."""
-    tables: dict[str, pa.Table] = {}
-    rows: list[tuple[str, str, str, bool]] = []
-    notes: list[Note] = []
-    spans: list[DisjointSpans] = []
-    sources: list[Receipt] = []
-    for number, (name, labels, annotated) in enumerate(_wanted(recipes)):
-        if name == GOLD:
-            documents, receipts = _gold(installation)
-            sources += receipts
-        elif annotated:
-            documents = list(read_corpus(name, labels=labels).documents)
-        else:
-            documents = [Document(note, DisjointSpans.of(note, ())) for note in read_raw(name)]
-        rows.append((f"corpus_{number}", name, labels, annotated))
-        found = [document.spans for document in documents]
-        tables[f"corpus_{number}"] = notes_to_table([document.note for document in documents])
-        tables[f"corpus_{number}_sets"], tables[f"corpus_{number}_spans"] = spans_to_tables(found)
-        notes += (_numbered(document.note, number) for document in documents)
-        spans += found
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-    return AssetOutput(
-        tables={"corpora": pa.table(columns, schema=CORPORA), **tables},
-        sources=sources,
-        verdicts=[*judge_notes(notes), _annotated(spans)],
-        counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
-        metadata={"corpora": dg.MetadataValue.md(_corpora_md(rows, tables))},
-    )
-
-
-def _annotated(found: Sequence[DisjointSpans]) -> Verdict:
-    labels = {span.label for spans in found for span in spans}
-    counts = {"spans": sum(map(len, found)), "categories": len(labels)}
-    return Verdict("annotated", len(labels) > 1, True, counts, "One category alone is no corpus to redact by.")
-
-
-def _wanted(recipes: Sequence[Recipe]) -> list[_Key]:
-    named = [(name, recipe.label_map, True) for recipe in recipes for name in recipe.corpora]
-    named += [(name, "", False) for recipe in recipes for name in recipe.raw]
-    return list(dict.fromkeys(named))
-
-
-def _numbered(note: Note, number: int) -> Note:
-    """Return the note under an id of its own among all corpora; two may number their notes alike."""
-    return Note(f"{number}/{note.note_id}"[:200], note.text, note.patient_id, note.lang)
-
-
-def _gold(installation: Installation) -> tuple[list[Document], list[Receipt]]:
-    """Return what people annotated of the training patients, and the receipts of it."""
-    documents: list[Document] = []
-    receipts: list[Receipt] = []
-    for batch in gold_batches(installation):
-        gold = read_gold(batch, installation)
-        receipts += [installation.files.receipt(RAW_NOTES, batch), installation.files.receipt(GOLD_ASSET, batch)]
-        documents += (
-            Document(note, DisjointSpans.of(note, gold[note.note_id]))
-            for note in read_notes_of(batch, installation)
-            if note.note_id in gold and installation.is_learnt_from(note)
-        )
-    if not documents:
-        raise InputError("no note of a patient to learn from is annotated; wait for gold, or name another corpus")
-    return documents, receipts
-
-
-def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str, pa.Table]) -> str:
-    shown = [
-        (escaped(_file_name(name)), f"{tables[table].num_rows:,}", f"{tables[f'{table}_spans'].num_rows:,}")
-        for table, name, _, _ in rows
-    ]
-    return table_md(["Corpus", "Notes", "Spans"], shown, left=1)
-
-
-def _file_name(source: str) -> str:
-    """Return what a corpus is called where paths are not shown."""
-    return Path(source).name if "/" in source else source
-
-
-def read_materials(installation: Installation, recipe: Recipe) -> Materials:
-    """Return a recipe's corpora as they were gathered."""
-    files = installation.files
-    rows = files.read(TRAINING_CORPUS, ALL, "corpora").to_pylist()
-    tables = {(row["corpus"], row["labels"], row["annotated"]): row["table"] for row in rows}
-
-    def documents(key: _Key) -> list[Document]:
-        if key not in tables:
-            raise InputError(f"recipe {recipe.name}: corpus {key[0]} was not gathered; materialize {TRAINING_CORPUS}")
-        table = tables[key]
-        notes = notes_from_table(files.read(TRAINING_CORPUS, ALL, table))
-        stored = (files.read(TRAINING_CORPUS, ALL, f"{table}_{part}") for part in ("sets", "spans"))
-        found = spans_from_tables(*stored, disjoint=True)
-        return [Document(note, spans) for note, spans in zip(notes, found, strict=True)]
-
-    return Materials(
-        corpora=[Corpus(_file_name(name), tuple(documents((name, recipe.label_map, True)))) for name in recipe.corpora],
-        raw=[document.note for name in recipe.raw for document in documents((name, "", False))],
-    )
 
 
 def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
