@@ -109,8 +109,8 @@ def _checked(where: str, own: Mapping[str, object]) -> Reading:
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         raise ConfigError(f"{where}: {fault['loc'][0]}: {fault['msg']}") from None
-    if reading.format and (fault := fault_of(reading.format)):
-        raise ConfigError(f"{where}: {fault}")
+    if reading.format and (reason := fault_of(reading.format)):
+        raise ConfigError(f"{where}: {reason}")
     if reading.labels:
         label_map(reading.labels)
     read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True)
