@@ -9,8 +9,11 @@ BIN := $(VENV)/bin
 DEV := .venv-dev
 DEV_BIN := $(DEV)/bin
 PORT ?= 3000
+REPORTS_PORT ?= 3001
 ARGS ?=
 
+# Where `make ui` serves the reports, which Dagster's UI links; what `make run` makes is linked too.
+export DEID_REPORTS_URL ?= http://127.0.0.1:$(REPORTS_PORT)
 export DEID_HOME ?= $(CURDIR)/.deid
 export DAGSTER_HOME ?= $(DEID_HOME)/dagster
 export DAGSTER_DISABLE_TELEMETRY := 1
@@ -36,9 +39,10 @@ run: install  ## main job on the sample or on your landing folder; only what is 
 backfill: install  ## make assets of every batch in one process; ARGS="spans/crf" for some
 	@$(BIN)/python -m deid_assets.backfill $(ARGS)
 
-ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled
+ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled, and its reports
 	@$(BIN)/python -m deid_assets.defs.instance "$(DAGSTER_HOME)"
-	@exec $(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+	@$(BIN)/python -m deid_assets.reports.server $(REPORTS_PORT) & trap "kill $$! 2>/dev/null" EXIT; \
+		$(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
 test: install-dev lint types imports  ## lint, types, import contracts and tests
 	@$(DEV_BIN)/python -m pytest -m "not slow and not gpu" -n 2 $(ARGS)

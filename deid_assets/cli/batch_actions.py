@@ -14,6 +14,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.formats import Fault
 from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
+from deid_assets.intake.parts import waiting
 from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
 from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total, withdraw
@@ -32,6 +33,8 @@ def list_batches(*, as_json: bool) -> int:
     headings = ("batch", "state", "arrived", "files", "size", "notes", "languages", "sender", "reason")
     print_table(headings, [_cells(batch) for batch in found])
     say(notes_line(total(found)))
+    if large := waiting(landing_folder(settings, "b").parent):
+        say(f"waiting to be split into batches, which `make run` does: {', '.join(large)}")
     return 0
 
 

@@ -16,7 +16,7 @@ from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
 from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check, Make
-from deid_assets.defs.display import show_lines
+from deid_assets.defs.display import in_words, show_lines
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.own import with_own_suite
 from deid_assets.defs.partitions import batches
@@ -189,7 +189,7 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
             **verdict.counts,
             **({"reasons": show_lines(verdict.reasons)} if verdict.reasons else {}),
         },
-        description=verdict.description,
+        description=" ".join(filter(None, [verdict.description, in_words(verdict.bounds)])),
     )
 
 

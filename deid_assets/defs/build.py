@@ -37,7 +37,9 @@ from deid_resources.taggers import model_asset
 from deid_resources.vault import vault_resource
 
 PROMISED = "deid_assets/snapshot"
-"""Tag of a run that holds the digest of what the code location was made of."""
+"""Under which the digest of what the code location was made of travels with a run."""
+NAMES = "deid_assets/names"
+"""The same for what its assets are named after."""
 
 
 landing = dg.AssetSpec(
@@ -70,12 +72,22 @@ def load_definitions() -> dg.Definitions:
 
     Raises:
         ConfigError: The settings are wrong.
+        ProvenanceError: The run was launched from a graph with other assets.
     """
     loading = DefinitionsLoadContext.get()
-    launched = loading.load_type is DefinitionsLoadType.RECONSTRUCTION
-    promised = str(loading.reconstruction_metadata.get(PROMISED, "")) if launched else ""
+    if loading.load_type is DefinitionsLoadType.INITIALIZATION:
+        snapshot = checked_snapshot(Settings.load())
+        # Definitions.with_reconstruction_metadata does not reach the runs of a code server in Dagster 1.13.
+        loading.add_to_pending_reconstruction_metadata(PROMISED, snapshot.digest)
+        loading.add_to_pending_reconstruction_metadata(NAMES, snapshot.names)
+        return definitions_of(snapshot)
+    given = loading.reconstruction_metadata
+    # A run that a code server launched without a promise is refused.
+    promised = str(given.get(PROMISED, "nothing" if loading.code_location_name else ""))
     snapshot = checked_snapshot(Settings.load(), promised=promised)
-    return definitions_of(snapshot).with_reconstruction_metadata({PROMISED: snapshot.digest})
+    if given.get(NAMES, snapshot.names) != snapshot.names:
+        snapshot.check_promised()  # before Dagster says of a missing asset what nobody understands
+    return definitions_of(snapshot)
 
 
 def definitions_of(snapshot: Snapshot) -> dg.Definitions:
@@ -156,7 +168,7 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 f"+sample-{shadow.sample_size(settings, name)}",
                 group=f"detector_{name}",
                 description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
-                kinds=set(plugin.keywords[:2]) | {"parquet"},
+                kinds={"spans", *plugin.keywords[:2]},
                 schema=frames.SPANS,
                 tags=tags,
                 metadata=about,

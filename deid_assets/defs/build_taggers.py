@@ -59,7 +59,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
             group=GROUP,
             description=f"Model of recipe `{recipe.name}`. {recipe.description}",
-            kinds={*plugin.keywords[:1], "model", "restricted"},
+            kinds={"tagger", *plugin.keywords[:1], "restricted"},
             schema=FILES,
             partitioned=False,
             automatic=False,

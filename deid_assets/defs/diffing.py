@@ -7,10 +7,9 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 
-import deid_assets
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted
-from deid_assets.core.span import SpanSet
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
@@ -43,6 +42,10 @@ RUNS = pa.schema(
     ]
 )
 """Edit maps of the last two releases, as JSON without text; ``release`` is the digest of the release's receipt."""
+
+
+REDACTION = "redaction"
+"""Source of a replacement where no stored span is: a value that people marked elsewhere, or that the second search found."""
 
 
 def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinition:
@@ -98,7 +101,7 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
         counts={"notes": len(current), "compared": found.same + found.changed, **document["replacements"]},
         metadata={
             "changes": dg.MetadataValue.md(release_diff_md(document) if earlier else FIRST),
-            "report": show_page(path),
+            **show_page(path),
         },
         publish=lambda _: _write(path, page),
     )
@@ -113,14 +116,18 @@ def _present(batch: str, installation: Installation, policy: Policy, receipt: Re
     for row in installation.files.read(redacted, batch, "edits").to_pylist():
         label = Phi(row.pop("label"))
         edits.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
-    made_by = _made_by(installation, policy, release_chain(receipt, installation))
+    chain = release_chain(receipt, installation)
+    made_by = _made_by(installation, policy, chain, software=_software(chain, redacted))
     released = installation.files.read(redacted, batch, "notes")
     rows = zip(released.column("note_id").to_pylist(), released.column("text").to_pylist(), strict=True)
     return [
         edit_map(
             notes[note_id],
             Redacted(note_id, text, tuple(edits.get(note_id, ()))),
-            [span for found in (outcomes[note_id], gold.get(note_id)) if isinstance(found, SpanSet) for span in found],
+            _with_later(
+                [span for one in (outcomes[note_id], gold.get(note_id)) if isinstance(one, SpanSet) for span in one],
+                edits.get(note_id, ()),
+            ),
             key=installation.key,
             made_by=made_by,
         )
@@ -128,7 +135,19 @@ def _present(batch: str, installation: Installation, policy: Policy, receipt: Re
     ]
 
 
-def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt]) -> MadeBy:
+def _with_later(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Span]:
+    """Return the spans, and one for each edit without any, which redaction itself added."""
+    bare = (edit for edit in edits if not any(span.start < edit.end and edit.start < span.end for span in spans))
+    return [*spans, *(Span(edit.start, edit.end, edit.label, source=REDACTION) for edit in bare)]
+
+
+def _software(chain: Sequence[Receipt], redacted: str) -> str:
+    """Return version and digest of the code that redacted, which stand first in the code version of its receipt."""
+    (version,) = [link.code_version for link in chain if link.asset == redacted]
+    return "deid-assets " + "+".join(version.split("+")[:2])
+
+
+def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt], *, software: str) -> MadeBy:
     """Return what a release rests on, from its signed receipts."""
     detectors = {}
     for link in chain:
@@ -138,7 +157,7 @@ def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt
             detectors["ensemble and overlaps"] = link.code_version
         elif link.asset == GOLD:
             detectors["gold"] = f"annotations {link.digest[:12]}"
-    return MadeBy.of(policy, installation.key, software=f"deid-assets {deid_assets.__version__}", detectors=detectors)
+    return MadeBy.of(policy, installation.key, software=software, detectors=detectors)
 
 
 def _kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:

@@ -1,5 +1,6 @@
 """What assets show in the Dagster UI: counts as tables and plots, never text from notes."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -9,8 +10,12 @@ import dagster as dg
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Evaluation
 from deid_assets.intake.arrivals import Arrival
+from deid_assets.quality.verdict import Bound
 from deid_assets.reports import plots, tables
 from deid_assets.reports.embedding import picture
+
+SERVED = "DEID_REPORTS_URL"
+"""Environment variable with the address under which ``reports.server`` serves the reports; ``make`` sets it."""
 
 
 def label_counts(span_sets: Iterable[SpanSet]) -> dict[str, int]:
@@ -41,6 +46,12 @@ def show_lines(lines: Sequence[str]) -> dg.MetadataValue:
     return dg.MetadataValue.md("\n".join(f"- {line}" for line in lines) or "none")
 
 
+def in_words(bounds: Iterable[Bound]) -> str:
+    """Return what a check held against what, as a sentence; empty where nothing."""
+    told = [f"{one.name} {one.value:,} ({one.kind} {one.bound:,})".replace("_", " ") for one in bounds]
+    return f"Judged: {'; '.join(told)}." if told else ""
+
+
 def show_arrival(arrival: Arrival) -> dict[str, dg.MetadataValue]:
     """Return when a batch arrived, and how large it was."""
     return {
@@ -59,9 +70,23 @@ def show_scores(evaluation: Evaluation, *, title: str) -> dict[str, dg.MetadataV
     }
 
 
-def show_page(path: Path) -> dg.MetadataValue:
-    """Return a page that was written: a link where a loopback server of the reports is named, and else its path."""
-    return dg.MetadataValue.path(str(path.absolute()))
+def show_page(path: Path, *, name: str = "report") -> dict[str, dg.MetadataValue]:
+    """Return a page that was written: its path, and a link to it where ``DEID_REPORTS_URL`` says who serves it.
+
+    A browser opens no file that a page from a web server links, and Dagster's serves none.
+    """
+    file = dg.MetadataValue.path(str(path.absolute()))
+    served = os.environ.get(SERVED)
+    return (
+        {name: dg.MetadataValue.url(f"{served.rstrip('/')}/{path.name}"), f"{name}_file": file}
+        if served
+        else {name: file}
+    )
+
+
+def show_pages(paths: Iterable[Path]) -> dict[str, dg.MetadataValue]:
+    """Return the files of a report, each under its kind, such as ``html`` and ``json``, as ``show_page`` does."""
+    return {name: value for path in paths for name, value in show_page(path, name=path.suffix[1:]).items()}
 
 
 def show_png(png: bytes, *, title: str) -> dg.MetadataValue:

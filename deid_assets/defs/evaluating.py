@@ -16,7 +16,7 @@ from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.display import show_png, show_scores
+from deid_assets.defs.display import show_pages, show_png, show_scores
 from deid_assets.defs.ingest import GOLD, RAW_NOTES
 from deid_assets.defs.merging import read_held_out
 from deid_assets.defs.scores import scores_to_table
@@ -115,7 +115,7 @@ def make_evaluation_report(_batch: str, installation: Installation, *, detector:
         counts={"batches": len(done), "annotated_notes": len(gold), "pages": len(pages)},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
-            **{path.suffix[1:]: dg.MetadataValue.path(str(path)) for path in pages},
+            **show_pages(pages),
         },
         publish=lambda _: _write(pages),
     )
@@ -185,7 +185,7 @@ def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence
             _warning("all_ran", sum(bool(run.fault) for run in runs), "The page says why one did not run."),
         ],
         counts={"detectors": len(present), "annotated_notes": len(found.annotated.gold), "timed_notes": len(sample)},
-        metadata={**_shown(result, evaluations), "html": dg.MetadataValue.path(str(next(iter(pages))))},
+        metadata={**_shown(result, evaluations), **show_pages(pages)},
         publish=lambda _: _write(pages),
     )
 

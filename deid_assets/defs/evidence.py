@@ -90,7 +90,7 @@ def make_release_report(
             **{f"checks_{name}": count for name, count in summary.tally._asdict().items()},
             PAGE: hashlib.sha256(page).hexdigest(),
         },
-        metadata={"report": show_page(path)},
+        metadata={**show_page(path)},
         publish=lambda _: _write(path, page),
     )
 
@@ -145,6 +145,7 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
         consequence=consequence(measured),
+        stays=measured.wanted.gold and bool(measured.shortfall),
     )
 
 

@@ -11,8 +11,9 @@ from deid_assets.defs.guard import guarded
 from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.splitting import split_arrivals, waiting
+from deid_assets.defs.splitting import split_arrivals
 from deid_assets.intake.arrivals import find_arrival
+from deid_assets.intake.parts import waiting
 from deid_assets.intake.states import open_batches
 from deid_assets.store.files import ALL
 from deid_resources.installation import Installation

@@ -28,6 +28,7 @@ from deid_assets.formats.parsed_notes import parsed_note_line
 from deid_assets.formats.registry import FormatError, came_before, parse_notes
 from deid_assets.intake.arrivals import check_arrival, list_files, sign_part
 from deid_assets.intake.parts import PART_FILE as _FILE
+from deid_assets.intake.parts import waiting
 from deid_assets.intake.reading import how_to_read
 from deid_assets.store.atomic import locked
 from deid_assets.store.files import StoreFiles
@@ -47,11 +48,6 @@ def may_be_large(files: Sequence[Path], settings: Settings) -> bool:
     """Whether an arrival has to be read before it is known to fit into one batch."""
     sizes = (path.stat().st_size * (_PACKED_RATIO if path.suffix.lower() in _PACKED else 1) for path in files)
     return sum(sizes) * _READ_SHARE > settings.batches.max_characters
-
-
-def waiting(landing: Path) -> list[str]:
-    """Return the ids of the arrivals that wait to be split, sorted."""
-    return sorted({path.name.partition(".")[0] for path in (landing / ".large").glob("b-*")})
 
 
 def waiting_folder(landing: Path, arrival: str) -> Path:

@@ -10,7 +10,7 @@ import dagster as dg
 from deid_assets.core.errors import DeidError
 from deid_assets.core.trainer import Document
 from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import show_png
+from deid_assets.defs.display import show_page, show_png
 from deid_assets.defs.training_corpus import TRAINING_CORPUS, read_materials
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
@@ -77,7 +77,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
             "seconds": card.seconds,
             "bytes": card.size_bytes,
         },
-        metadata={**show_card(card), **show_analysis(analysis), "html": dg.MetadataValue.path(str(page))},
+        metadata={**show_card(card), **show_analysis(analysis), **show_page(page, name="html")},
         publish=lambda _: _write(page, analysis_html(analysis)),
     )
 

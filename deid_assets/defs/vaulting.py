@@ -43,7 +43,7 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
             uses_vault=is_released,
             group="redaction",
             description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
-            kinds={"parquet", "restricted"},
+            kinds={"redacted", "parquet", "restricted"},
             schema=redaction.NOTES,
             tags={"deid/policy": policy.name},
             metadata={"policy_digest": policy.digest},

@@ -20,6 +20,11 @@ def whole_of(batch: str) -> str:
     return found[1] if found else batch
 
 
+def waiting(landing: Path) -> list[str]:
+    """Return the ids of the arrivals that wait to be split, sorted; ``landing`` is the restricted folder of arrivals."""
+    return sorted({path.name.partition(".")[0] for path in (landing / ".large").glob("b-*")})
+
+
 def part_files(folder: Path) -> list[Path]:
     """Return the files of a part, which ``read_parsed_notes`` reads."""
     return [folder / PART_FILE]

@@ -60,7 +60,7 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
         min_notes: With fewer notes with gold the share is reported and the check is not applicable.
 
     Returns:
-        Counts ``notes`` with gold, ``covered``, ``floor``, and ``lower`` where there is one.
+        Counts ``notes`` with gold and how many are wanted, ``covered``, ``floor``, and ``lower`` where there is one.
     """
     lower = wilson(notes.covered, notes.with_phi)[0] if notes.with_phi else None
     return Verdict(
@@ -70,6 +70,7 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
         counts={
             "notes": notes.with_phi,
             "covered": notes.covered,
+            "wanted_notes": min_notes,
             "floor": floor,
             **({} if lower is None else {"lower": round(lower, 4)}),
         },
@@ -102,6 +103,7 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
             "groups": len(gated),
             "below": below,
             "too_few": len(groups) - len(gated),
+            "wanted_gold": min_gold,
             "floor": floor,
             **{name: round(value, 4) for name, value in worst.items()},
         },

@@ -18,7 +18,7 @@ def survival_verdict(found: Collection[Survival], *, values: int, limit: int = 0
         blocking: Whether a failure stops the materialization.
 
     Returns:
-        Counts ``notes``, ``values`` sought, ``survivors``, ``notes_with_survivors``, ``lower_case``, ``name_parts``.
+        Counts ``notes``, ``values`` sought, ``survivors``, their ``limit``, ``notes_with_survivors``, ``lower_case``, ``name_parts``.
     """
     left = sum(one.survivors for one in found)
     return Verdict(
@@ -29,6 +29,7 @@ def survival_verdict(found: Collection[Survival], *, values: int, limit: int = 0
             "notes": len(found),
             "values": values,
             "survivors": left,
+            "limit": limit,
             "notes_with_survivors": sum(one.survivors > 0 for one in found),
             "lower_case": sum(one.lower_case for one in found),
             "name_parts": sum(one.name_parts for one in found),

@@ -4,9 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from deid_assets.core.errors import DeidError
 from deid_assets.core.verdicts import State, Tally
+
+
+class Bound(NamedTuple):
+    """A figure of a check beside what it was held against.
+
+    Args:
+        name: Of the figure.
+        value: The figure.
+        kind: ``floor``, ``limit``, ``tolerance`` or ``wanted``.
+        bound: The least or largest value that passes.
+    """
+
+    name: str
+    value: float
+    kind: str
+    bound: float
+
+
+_JUDGED = {
+    "floor": ("lower{}", "recall{}", "f1{}"),
+    "limit": ("share{}", "upper_bound{}", "survivors{}"),
+    "tolerance": ("change{}",),
+    "wanted": ("annotated{}", "gold{}", "{}", "least{}"),
+}
+"""Kind of a bound to the counts that it may be for, with what follows the kind in the bound's own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +79,18 @@ class Verdict:
     def stops(self) -> bool:
         """Whether nothing may be stored: a blocking check failed."""
         return self.blocking and self.failed
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """Figures beside what they were held against: ``lower_NAME`` beside ``floor_NAME``, ``share`` beside ``limit``."""
+        found = []
+        for bound, value in self.counts.items():
+            kind = bound.partition("_")[0]
+            rest = bound.removeprefix(kind)
+            names = (name.format(rest).removeprefix("_") for name in _JUDGED.get(kind, ()))
+            if judged := next((name for name in names if name in self.counts and name != bound), None):
+                found.append(Bound(judged, self.counts[judged], kind, value))
+        return found
 
     def unless(self, nothing: bool, why: str) -> Verdict:
         """Return the verdict, or *not applicable* where it passed although there was nothing to judge.

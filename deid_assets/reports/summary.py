@@ -123,7 +123,8 @@ class ReleaseSummary:
         limits: Known limits, one sentence each.
         code_version: Version of the software.
         not_measured: Why too little is known of what was missed, a sentence; empty where enough was measured.
-        consequence: What follows for the release where it was not, a sentence.
+        consequence: What follows for the release where less was measured than is asked, a sentence.
+        stays: Whether the batch is not released, whatever its checks say.
 
     Raises:
         InputError: A count is negative, or ``created_at`` has no time zone.
@@ -148,6 +149,7 @@ class ReleaseSummary:
     code_version: str = ""
     not_measured: str = ""
     consequence: str = ""
+    stays: bool = False
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is None:
@@ -190,7 +192,12 @@ class ReleaseSummary:
             return Outcome.FAILED
         if self.unmeasured:
             return Outcome.NOT_MEASURED
-        return Outcome.WARNED if self.tally.failed else Outcome.PASSED
+        return Outcome.WARNED if self.tally.failed or self.stays else Outcome.PASSED
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether the redacted notes are released, if somebody approves them where that is asked."""
+        return self.outcome is not Outcome.FAILED and not self.stays
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -11,6 +11,10 @@ from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports.comparison import difference_table, interval_table, semeval_table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+_ROWS = 18
+"""Labels with a row of their own."""
+_BAR = 8
+"""Characters of the longest bar."""
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
 
@@ -58,11 +62,20 @@ def comparison_md(comparison: Comparison) -> str:
 
 
 def labels_md(counts: Mapping[str, int]) -> str:
-    """Return one row per label with its spans and their share, the most frequent first."""
+    """Return one row per label with its spans, their share and a bar, the most frequent first.
+
+    Dagster shows Markdown in place below 1,000 characters only, so rare labels share a row where there are many.
+    """
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    rows = [[escaped(label), amount(spans), ratio(spans / total if total else None)] for label, spans in ordered]
-    return table_md(["Label", "Spans", "Share"], [*rows, ["**all**", amount(total), ""]], left=1)
+    shown, rest = ordered[:_ROWS], ordered[_ROWS:]
+    rows = [*shown, *([(f"{len(rest)} more", sum(spans for _, spans in rest))] if rest else [])]
+    most = max((spans for _, spans in rows), default=0)
+    cells = [
+        [escaped(label), "█" * round(_BAR * spans / most) if most else "", amount(spans), ratio(spans / total)]
+        for label, spans in rows
+    ]
+    return table_md(["Label", "", "Spans", "Share"], [*cells, ["**all**", "", amount(total), ""]], left=2)
 
 
 def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:

@@ -121,6 +121,13 @@ class Snapshot:
         return self.key.derive("snapshot", json.dumps(made_of, sort_keys=True)).hex()
 
     @property
+    def names(self) -> str:
+        """What the graph's assets are named after: detectors, recipes and policies, and whether there is an approval."""
+        approval = ["approval"] if self.settings.release.approval else []
+        policies = (policy.name for policy in self.policies.values())
+        return " ".join([*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval])
+
+    @property
     def format_versions(self) -> str:
         """Short digest of the versions of all plugins that bring formats."""
         versions = ",".join(f"{name}={plugin.code_version}" for name, plugin in sorted(self.formats.items()))

@@ -141,3 +141,56 @@ def test_code_of_the_package_edited_during_a_run_is_refused(installation, editin
         "files of deid-assets changed since this process started; nothing was stored; start the process" in done.stdout
     )
     assert not list(installation.store.glob("internal/spans/editing/*/receipt.json"))
+
+
+LAUNCHED = """
+import os, sys
+import dagster as dg
+from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._grpc.server import LoadedRepositories
+
+served = LoadedRepositories(
+    LoadableTargetOrigin(module_name="deid_assets.definitions", attribute="defs"),
+    container_image=None, entry_point=["dagster"], container_context=None, code_location_name="deid_assets",
+)
+(repository,) = served.definitions_by_name.values()
+carried = repository.repository_load_data
+with open(os.environ["DEID_CONFIG"], "a") as file:
+    file.write(sys.argv[1])
+for name in [name for name in sys.modules if name.partition(".")[0] == "deid_assets"]:
+    del sys.modules[name]  # as in the run's own process
+DefinitionsLoadContext.set(DefinitionsLoadContext(DefinitionsLoadType.RECONSTRUCTION, carried))
+try:
+    from deid_assets.definitions import defs
+    with dg.build_resources({"installation": defs.resources["installation"]}) as opened:
+        opened.installation.snapshot.check_promised()
+    print("accepted")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("", "accepted"),
+        ("[gates]\nresidual = 0.5\n", "ProvenanceError settings, policies, plugins or code changed since the code"),
+        ("[release]\napproval = true\n", "ProvenanceError settings, policies, plugins or code changed since the code"),
+    ],
+    ids=["nothing", "a limit", "the graph"],
+)
+def test_a_run_follows_no_other_settings_than_the_code_server_that_launched_it(installation, added, said):
+    installation.configure('ensemble = ["stencil"]\nrecipes = []\n')
+
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHED, added],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=installation.root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+    assert said in done.stdout, done.stderr[-2000:]

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from deid_assets.core.phi import Phi
 from deid_assets.evaluation.numbers import amount, axis_floor, estimate, ratio, written
 from deid_assets.evaluation.score import Counts, Evaluation
 from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
@@ -51,15 +52,22 @@ def test_scores_end_with_all_labels(good):
 
 def test_labels_are_listed_by_frequency():
     assert labels_md({"AGE": 3, "NAME": 1_197, "CITY": 3}).splitlines()[2:] == [
-        "| NAME | 1,197 | 0.995 |",
-        "| AGE | 3 | 0.002 |",
-        "| CITY | 3 | 0.002 |",
-        "| **all** | 1,203 |  |",
+        "| NAME | ████████ | 1,197 | 0.995 |",
+        "| AGE |  | 3 | 0.002 |",
+        "| CITY |  | 3 | 0.002 |",
+        "| **all** |  | 1,203 |  |",
     ]
 
 
+def test_labels_are_short_enough_for_dagster_to_show_them_in_place():
+    table = labels_md(dict.fromkeys(Phi, 1_234_567))
+
+    assert len(table) < 1000
+    assert f"| {len(Phi) - 18} more |" in table
+
+
 def test_no_labels_give_a_table_and_no_division_by_zero():
-    assert labels_md({}).splitlines()[2:] == ["| **all** | 0 |  |"]
+    assert labels_md({}).splitlines()[2:] == ["| **all** |  | 0 |  |"]
 
 
 def test_names_break_neither_the_table_nor_the_page(weak, probe):
