@@ -57,9 +57,9 @@ def main() -> None:
         if len(documents) < 4:
             print(f"\n{name}: skipped; set DEID_CORPORA to a folder with annotated/", flush=True)
             continue
-        _table(name, documents, models, options, runtime)
+        found = _table(name, documents, models, options, runtime)
         if options.variants and not number:
-            _variants(documents, models, options, runtime)
+            _variants(documents, models, found, options, runtime)
     if options.speed:
         _speed(models, options)
 
@@ -100,7 +100,9 @@ def _method(folder: str, options: argparse.Namespace, runtime: Runtime, **scorin
 
 def _table(
     name: str, documents: Sequence[Document], models: Mapping[str, str], options: argparse.Namespace, runtime: Runtime
-) -> None:
+) -> Mapping[str, Judged]:
+    """Print the table of a set, and return what was scored, by model."""
+    scored: dict[str, Judged] = {}
     rules = load("rules")
     notes = [document.note for document in documents]
     found = list(rules.detect(notes))
@@ -112,7 +114,7 @@ def _table(
             sys.exit(f"{system} was pre-trained on note {learnt[0]}; choose other notes")
         method = _method(folder, options, runtime)
         began = time.process_time()
-        judged = _judged(method, documents, two_stages=options.two_stages)
+        judged = scored[system] = _judged(method, documents, two_stages=options.two_stages)
         spent = time.process_time() - began
         if not number:
             for row in [*chance_rows(judged, seed=options.seed), decided_row("rules", judged, found[half:])]:
@@ -130,15 +132,19 @@ def _table(
             + " -->",
             flush=True,
         )
+    return scored
 
 
 def _variants(
-    documents: Sequence[Document], models: Mapping[str, str], options: argparse.Namespace, runtime: Runtime
+    documents: Sequence[Document],
+    models: Mapping[str, str],
+    scored: Mapping[str, Judged],
+    options: argparse.Namespace,
+    runtime: Runtime,
 ) -> None:
     for system, folder in models.items():
         print(f"\n### Each option apart, {system}\n\n{_heading()}", flush=True)
-        base = _judged(_method(folder, options, runtime), documents, two_stages=options.two_stages)
-        for name, judged in _changed(base, documents, folder, options, runtime):
+        for name, judged in _changed(scored[system], documents, folder, options, runtime):
             print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
 
 

@@ -84,6 +84,10 @@ class Calibration:
             )
         return self
 
+    def options(self) -> Mapping[str, Any]:
+        """Return the scoring options that the calibration itself can give; lists and other models must be named."""
+        return {key: value for key, value in self.scoring.items() if key not in {"allow_list", "against"}}
+
     def with_language(self, lang: str, threshold: Threshold) -> Calibration:
         """Return the calibration with one language more, or another threshold for it."""
         return replace(self, languages={**self.languages, lang: threshold})

@@ -37,7 +37,8 @@ class ZeroShotDetector:
         threads: Cores to use; all when not given.
         allow_download: Whether the model may be fetched by its hub name.
         trust: Whether its weights may be in files that can run code when read.
-        scoring: As ``deid_zero_shot.method.Options`` lists them; a calibration holds for the same ones only.
+        scoring: As ``deid_zero_shot.method.Options`` lists them; those of the calibration when none is given, which
+            holds for the same ones only.
 
     Raises:
         PluginError: The model is not there, is no trained masked language model, or the calibration is of another.
@@ -64,7 +65,9 @@ class ZeroShotDetector:
             raise ConfigError(f"threshold {threshold} must be a probability above 0")
         if stages not in (1, 2):
             raise ConfigError(f"stages is {stages}; give 1 or 2")
-        options = read_options(scoring)
+        known = None if threshold is not None else Path(calibration_file or Path(model) / calibration.FILE)
+        found = None if known is None else calibration.read(known)
+        options = read_options(scoring or (found.options() if found else {}))
         if stages > 1 and (options.prior or options.against):
             raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
         runtime = Runtime(
@@ -74,11 +77,9 @@ class ZeroShotDetector:
         self.method = method_of(model, options, runtime)
         self._stages = stages
         self._threshold = None if threshold is None else math.log(threshold)
-        self._calibration: calibration.Calibration | None = None
-        if threshold is None:
-            path = Path(calibration_file or Path(model) / calibration.FILE)
-            found = calibration.read(path)
-            self._calibration = found.checked(self.method.digest, self.method.described, path=path)
+        self._calibration = None
+        if found is not None and known is not None:
+            self._calibration = found.checked(self.method.digest, self.method.described, path=known)
         self.name = name
         self.version = f"{VERSION}+{self._version(precision)}"
         self.labels = shapes.LABELS

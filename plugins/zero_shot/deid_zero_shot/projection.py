@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import InputError, Token
 
+_SEXES: Mapping[str, Mapping[str, str]] = {
+    "en": {"f": "female", "m": "male"},
+    "es": {"m": "female", "h": "male", "v": "male", "f": "female"},
+    "fi": {"n": "female", "m": "male"},
+    "fr": {"f": "female", "h": "male", "m": "male"},
+    "de": {"w": "female", "m": "male"},
+    "it": {"f": "female", "m": "male"},
+    "nl": {"v": "female", "m": "male"},
+    "sv": {"k": "female", "m": "male"},
+}
+"""What a letter after "sex" means by language: Spanish M is a woman (mujer), English M a man."""
 _PAIR = re.compile(r"(\d+)-(\d+)")
 
 
@@ -20,6 +31,7 @@ class Why(StrEnum):
     SCATTERED = "its words are aligned to places far apart"
     TAKEN = "another span is there already"
     EDGE = "it begins or ends inside a word"
+    SEX = "its letter stands for another sex in the translation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +147,18 @@ def project(
             doubts.append(Doubt(span, Why.SCATTERED, placed=True))
         elif _cuts_word(source.text, span):
             doubts.append(Doubt(span, Why.EDGE, placed=True))
+        elif _is_other_sex(source, span, target, (start, end)):
+            doubts.append(Doubt(span, Why.SEX, placed=True))
     return Projected(SpanSet.of(target, placed), doubts, len(spans))
+
+
+def _is_other_sex(source: Note, span: Span, target: Note, place: Token) -> bool:
+    """Whether both are letters for a sex, and not for the same one."""
+    found = [
+        _SEXES.get(note.lang or "", {}).get(note.text[start:end].lower())
+        for note, (start, end) in ((source, (span.start, span.end)), (target, place))
+    ]
+    return None not in found and found[0] != found[1]
 
 
 def _longest_run(found: Sequence[int], most_apart: int) -> Sequence[int]:

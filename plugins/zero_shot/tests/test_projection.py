@@ -68,6 +68,13 @@ def test_a_span_that_cuts_a_word_is_to_be_looked_at() -> None:
     assert [(doubt.why, doubt.placed) for doubt in found.doubts] == [(Why.EDGE, True)]
 
 
+@pytest.mark.parametrize(("letter", "is_told"), [("M", True), ("H", False)])
+def test_a_letter_for_a_sex_that_means_the_other_one_is_told(letter: str, *, is_told: bool) -> None:
+    _, found = projected("Sex: <SEX>M</SEX>", f"Sexo: {letter}", "0-0 1-1")
+
+    assert [doubt.why for doubt in found.doubts] == [Why.SEX] * is_told
+
+
 @pytest.mark.parametrize("line", ["0", "0-x", "-1-0", "0-0-0"])
 def test_an_entry_that_is_no_pair_is_named(line: str) -> None:
     with pytest.raises(InputError, match="must read i-j"):

@@ -1,0 +1,51 @@
+"""A recipe makes a folder with thresholds, which is scored, carded and used as any tagger's is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from models_here import save_model
+
+from deid_assets import DisjointSpans, Note
+from deid_assets.core.errors import ConfigError
+from deid_assets.core.trainer import Document
+from deid_assets.plugins import load as load_plugin
+from deid_assets.testing import marked
+from deid_assets.training import Corpus, Materials, Recipe, read_card, train_model
+from deid_zero_shot import ZeroShotTrainer
+
+TEXTS = (
+    "Patient: <NAME>Anna Berg</NAME>, <EMAIL>anna.berg@example.org</EMAIL>\nAge: <AGE>47</AGE> years",
+    "Discharged on <DATE>12/03/2020</DATE>, <EMAIL>lee@example.org</EMAIL>. Fever for 3 days, no cough.",
+    "Write to <EMAIL>mora@example.org</EMAIL>. The patient has no fever and no cough.",
+)
+
+
+def corpus(name: str) -> Corpus:
+    documents = []
+    for number, text in enumerate(TEXTS):
+        note, spans = marked(f"{text}\n{name}", note_id=f"{name}-{number}")
+        documents.append(Document(note, DisjointSpans.of(note, list(spans))))
+    return Corpus(name, tuple(documents))
+
+
+def test_a_recipe_gives_a_detector_with_a_card(tmp_path: Path) -> None:
+    model = save_model(tmp_path / "lm")
+    settings = {"model": str(model), "target": "recall=1.0", "threads": 1, "lemmas": "none"}
+    recipe = Recipe(name="zero_shot_tiny", plugin="zero_shot", settings=settings)
+
+    card = train_model(recipe, Materials(corpora=[corpus("one")], dev=corpus("two")), tmp_path / "out")
+
+    assert card == read_card(tmp_path / "out", verify=True)
+    assert {"calibration.json", "calibration-en.png", "calibration-en.csv", "model.int8.onnx"} <= set(card.files)
+    detector = load_plugin("zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")})
+    (spans,) = detector.detect([Note("n", "Write to lee@example.org", lang="en")])
+    assert "EMAIL" in {span.label for span in spans}
+    assert {span.source for span in spans} == {"zero_shot_tiny"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "x", "lemas": "none"}, {"model": "x", "prior": 9}])
+def test_bad_settings_are_named(settings: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        ZeroShotTrainer().settings(settings)
