@@ -27,7 +27,7 @@ from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
 from deid_resources.installation import Installation
 from deid_resources.processes import Stopped
-from deid_resources.vault import VaultDoor
+from deid_resources.vault import VaultResource
 
 LANDING = "landing"
 """The one dependency that is no asset of ours, and so has no receipt."""
@@ -73,7 +73,7 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
         def with_vault(
             context: dg.AssetExecutionContext,
             installation: dg.ResourceParam[Installation],
-            vault: dg.ResourceParam[VaultDoor],
+            vault: dg.ResourceParam[VaultResource],
         ) -> Iterator[Any]:
             yield from _events(lambda *of: make(*of, vault=vault.open()), declaration, context, installation)
 
@@ -111,7 +111,9 @@ def _audited(
     started = datetime.now(UTC)
     installation.snapshot.check_promised()
     before = _receipts(declaration, batch, installation)
-    with keeping_errors(installation, declaration.key, batch, draft=UnsignedReceipt(declaration.code_version, before)):
+    with keeping_errors(
+        installation, declaration.key, batch, unsigned=UnsignedReceipt(declaration.code_version, before)
+    ):
         output = make(batch, installation)
     _check_unchanged(before, output.sources)
     verdicts = _answers(declaration.checks, output)
@@ -120,7 +122,7 @@ def _audited(
     if failed:
         reasons = why_stopped(failed)
         tried = replace(_receipt(output, declaration, verdicts), inputs=before)
-        keep_stop(installation, declaration.key, batch, reasons, draft=tried)
+        keep_stop(installation, declaration.key, batch, reasons, unsigned=tried)
         said = "\n".join(reasons)
         return _Outcome(results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}")
     installation.check_unchanged()

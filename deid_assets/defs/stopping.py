@@ -24,22 +24,22 @@ def why_stopped(failed: Iterable[Verdict]) -> list[str]:
 
 
 def keep_stop(
-    installation: Installation, asset: str, batch: str, reasons: Sequence[str], *, draft: UnsignedReceipt
+    installation: Installation, asset: str, batch: str, reasons: Sequence[str], *, unsigned: UnsignedReceipt
 ) -> None:
     """Keep why a check stopped an asset. Where that cannot be written, the failure itself still stands in Dagster."""
     with suppress(DeidError, OSError):
-        record_stop(installation.files, asset, batch, reasons, draft=draft, is_error=False)
+        record_stop(installation.files, asset, batch, reasons, unsigned=unsigned, is_error=False)
 
 
 @contextmanager
-def keeping_errors(installation: Installation, asset: str, batch: str, *, draft: UnsignedReceipt) -> Iterator[None]:
+def keeping_errors(installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt) -> Iterator[None]:
     """Keep what raises inside, by class alone unless the error is ours, and let it on."""
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything
         if not isinstance(error, Stopped) and not is_interrupt(error):
             with suppress(DeidError, OSError):
-                record_stop(installation.files, asset, batch, [_message(error)], draft=draft, is_error=True)
+                record_stop(installation.files, asset, batch, [_message(error)], unsigned=unsigned, is_error=True)
         raise
 
 

@@ -59,16 +59,16 @@ def make_vaulted_notes(batch: str, installation: Installation, *, policy: Policy
     Raises:
         PolicyError: A note has no patient id, and the vault requires one.
     """
-    draft = make_redacted_notes(batch, installation, policy=policy)
-    if vault is None or any(verdict.stops for verdict in draft.verdicts):
-        return draft
+    output = make_redacted_notes(batch, installation, policy=policy)
+    if vault is None or any(verdict.stops for verdict in output.verdicts):
+        return output
     entries = vault_entries(
-        read_notes_of(batch, installation), draft.tables["notes"], draft.tables["edits"], installation
+        read_notes_of(batch, installation), output.tables["notes"], output.tables["edits"], installation
     )
     for entry in entries:
         vault.check_patient(entry.note)
     sealed = sum(vault.store(entries[at : at + _AT_ONCE]) for at in range(0, len(entries), _AT_ONCE))
-    return replace(draft, counts={**draft.counts, "sealed_edits": sealed})
+    return replace(output, counts={**output.counts, "sealed_edits": sealed})
 
 
 def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, installation: Installation) -> "list[Entry]":

@@ -1,4 +1,4 @@
-"""What reading gives: notes with their spans, faults, and the draft between the file and either of them."""
+"""What reading gives: notes with their spans, faults, and the parsed note between the file and either of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a draft to a note with its spans, or to every fault that withholds it."""
+"""From a parsed note to a note with its spans, or to every fault that withholds it."""
 
 from __future__ import annotations
 
@@ -19,59 +19,59 @@ BREAKS_TO_BLANKS = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u202
 """Characters that brat and XML attributes cannot hold on one line, and replace by a space."""
 
 
-def assemble(draft: ParsedNote, labels: LabelMap, options: ReadOptions) -> Annotated | list[Fault]:
+def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Annotated | list[Fault]:
     """Return the note and its spans, or one fault per thing wrong with it.
 
     A note with a broken annotation is a fault, never a note with fewer spans.
     """
-    note = _note(draft, options)
+    note = _note(parsed, options)
     if isinstance(note, Fault):
         return [note]
-    if draft.annotations is None and not draft.problems:
+    if parsed.annotations is None and not parsed.problems:
         return Annotated(note)
-    if draft.in_code_points:
+    if parsed.in_code_points:
         options = replace(options, offsets="codepoint")
-    annotations = draft.annotations or ()
-    if (count := len(annotations) + len(draft.problems)) > MAX_SPANS:
+    annotations = parsed.annotations or ()
+    if (count := len(annotations) + len(parsed.problems)) > MAX_SPANS:
         reason = f"{count} spans, more than {MAX_SPANS}; cut the note into several"
         return [
-            Fault.at(draft.annotation_file or draft.file, "too-large", reason, line=draft.line, note_id=note.note_id)
+            Fault.at(parsed.annotation_file or parsed.file, "too-large", reason, line=parsed.line, note_id=note.note_id)
         ]
     ends = (offset for annotation in annotations for fragment in annotation.fragments for offset in fragment)
     points = to_code_points(note.text, ends, options.offsets)
     spans: list[Span] = []
-    problems = list(draft.problems)
+    problems = list(parsed.problems)
     for annotation in annotations:
-        for found in _checked(annotation, note.text, points, labels, options, fold=draft.fold_blanks):
+        for found in _checked(annotation, note.text, points, labels, options, fold=parsed.fold_blanks):
             if isinstance(found, Span):
                 spans.append(found)
             else:
                 problems.append(found)
     if problems:
-        file = draft.annotation_file or draft.file
+        file = parsed.annotation_file or parsed.file
         return [
-            Fault.at(file, problem.kind, problem.reason, line=problem.line or draft.line, note_id=note.note_id)
+            Fault.at(file, problem.kind, problem.reason, line=problem.line or parsed.line, note_id=note.note_id)
             for problem in problems
         ]
     return Annotated(note, SpanSet.of(note, spans))
 
 
-def _note(draft: ParsedNote, options: ReadOptions) -> Note | Fault:
-    if not is_note_id(draft.note_id):
-        reason = f"the note id has {len(draft.note_id)} characters; use 1 to {MAX_ID_CHARS} printable ones"
-        return Fault.at(draft.file, "malformed", reason, line=draft.line)
-    if len(draft.text) > options.max_note_chars:
+def _note(parsed: ParsedNote, options: ReadOptions) -> Note | Fault:
+    if not is_note_id(parsed.note_id):
+        reason = f"the note id has {len(parsed.note_id)} characters; use 1 to {MAX_ID_CHARS} printable ones"
+        return Fault.at(parsed.file, "malformed", reason, line=parsed.line)
+    if len(parsed.text) > options.max_note_chars:
         reason = (
-            f"note has {len(draft.text)} characters, more than {options.max_note_chars}; raise --read max_note_chars"
+            f"note has {len(parsed.text)} characters, more than {options.max_note_chars}; raise --read max_note_chars"
         )
-        return Fault.at(draft.file, "too-large", reason, line=draft.line, note_id=draft.note_id)
+        return Fault.at(parsed.file, "too-large", reason, line=parsed.line, note_id=parsed.note_id)
     try:
         # A blank patient id is none: else all notes that lack one would share a patient.
-        patient_id = draft.patient_id if draft.patient_id and not draft.patient_id.isspace() else None
-        return Note(draft.note_id, draft.text, patient_id=patient_id, lang=draft.lang, meta=draft.meta)
+        patient_id = parsed.patient_id if parsed.patient_id and not parsed.patient_id.isspace() else None
+        return Note(parsed.note_id, parsed.text, patient_id=patient_id, lang=parsed.lang, meta=parsed.meta)
     except NoteError:
         reason = "the text holds a lone surrogate; decode the source as UTF-8 or UTF-16"
-        return Fault.at(draft.file, "undecodable", reason, line=draft.line, note_id=draft.note_id)
+        return Fault.at(parsed.file, "undecodable", reason, line=parsed.line, note_id=parsed.note_id)
 
 
 def _checked(

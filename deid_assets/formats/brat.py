@@ -27,7 +27,7 @@ _PASSED_OVER = ("R", "E", "A", "M", "N", "#", "*")
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft per ``.txt``; its annotations are ``None`` when there is no ``.ann``."""
+    """Yield one parsed note per ``.txt``; its annotations are ``None`` when there is no ``.ann``."""
     if source.path.suffix.lower() == ".ann":
         if not _is_paired(source):
             reason = "there is no .txt file of the same name; add the text or remove the annotation"

@@ -31,7 +31,7 @@ _COLUMN_NAMES = {"FORM": "token", "TOKEN": "token", "TAG": "tag", "NER": "tag", 
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft or fault per note, holding one note; a byte order mark at the start is no content."""
+    """Yield one parsed note or fault per note, holding one note; a byte order mark at the start is no content."""
     check_by_line(options.encoding)
     reader = _Reader(source, options)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
@@ -236,10 +236,10 @@ def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[Par
     elif not note.has_content:
         yield source.fault("malformed", "the note has no token; remove it or add them", line=note.line, note_id=note_id)
     else:
-        yield _draft(note, note_id, source.name, options)
+        yield _parsed_note(note, note_id, source.name, options)
 
 
-def _draft(note: _Note, note_id: str, file: str, options: ReadOptions) -> ParsedNote:
+def _parsed_note(note: _Note, note_id: str, file: str, options: ReadOptions) -> ParsedNote:
     problems = list(note.problems)
     text, places = joined(note.sentences)
     if not problems:

@@ -43,7 +43,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> ParsedNote:
-    """Return the draft of one record.
+    """Return the parsed note of one record.
 
     Args:
         record: An object with the named columns; ``None`` and absent are the same.
@@ -52,7 +52,7 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> P
         line: Line or row.
 
     Raises:
-        RecordError: A field is missing or of the wrong type. Broken annotations are the draft's problems.
+        RecordError: A field is missing or of the wrong type. Broken annotations are the parsed note's problems.
     """
     fields, columns = _mapping(record, "the record"), options.columns
     raw_spans = fields.get(columns.spans) if options.annotations else None

@@ -36,7 +36,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         return
     try:
         root = fromstring(blob, forbid_dtd=True)
-        yield _draft(root, source, options)
+        yield _parsed_note(root, source, options)
     except DefusedXmlException:
         reason = "declares a document type or an entity; remove the DOCTYPE"
         yield source.fault("unsafe-xml", reason, note_id=note_id)
@@ -58,7 +58,7 @@ def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
     return source.fault("malformed", reason, line=line, note_id=source.note_id)
 
 
-def _draft(root: Element, source: Source, options: ReadOptions) -> ParsedNote:
+def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedNote:
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:

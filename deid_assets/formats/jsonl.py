@@ -21,7 +21,7 @@ from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft or fault per line that is not blank; a byte order mark at the start is no content."""
+    """Yield one parsed note or fault per line that is not blank; a byte order mark at the start is no content."""
     for line in lines(source, options):
         if isinstance(line, Fault):
             yield line

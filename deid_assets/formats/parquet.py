@@ -20,7 +20,7 @@ _GROUP_CHARS = 1 << 25
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft or fault per row."""
+    """Yield one parsed note or fault per row."""
     columns = options.columns
     required = (columns.note_id, columns.text, *columns.into_meta)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR

@@ -134,8 +134,8 @@ def read_notes(
         InputError: The path is not there, or the format is unknown or unclear.
     """
     chosen = _chosen_for(path, format)
-    drafts = _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
-    return check_drafts(drafts, labels=labels or chosen.labels, options=options)
+    parsed_notes = _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
+    return check_parsed_notes(parsed_notes, labels=labels or chosen.labels, options=options)
 
 
 def parse_notes(
@@ -145,7 +145,7 @@ def parse_notes(
     options: ReadOptions = _DEFAULT_READ,
     ignored: OnIgnored = pass_over_silently,
 ) -> Iterator[ParsedNote | Fault]:
-    """Yield each note as the source has it: what ``read_notes`` gives before ``check_drafts``.
+    """Yield each note as the source has it: what ``read_notes`` gives before ``check_parsed_notes``.
 
     Raises:
         InputError: As for ``read_notes``.
@@ -154,13 +154,13 @@ def parse_notes(
     return _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
 
 
-def check_drafts(
-    drafts: Iterable[ParsedNote | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
+def check_parsed_notes(
+    parsed_notes: Iterable[ParsedNote | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
 ) -> Iterator[Annotated | Fault]:
-    """Yield the notes of drafts after checking ids, labels, offsets and text, and each fault in its place."""
+    """Yield the notes of parsed notes after checking ids, labels, offsets and text, and each fault in its place."""
     seen: set[str] = set()
-    for draft in drafts:
-        yield from _finished(draft, seen, labels, options)
+    for parsed in parsed_notes:
+        yield from _finished(parsed, seen, labels, options)
 
 
 def _chosen_for(path: Path, name: str | None) -> Format:
@@ -177,9 +177,9 @@ def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection
             yield source
             continue
         is_empty = True
-        for draft in _drafts(source, chosen, options):
+        for parsed in _parsed_notes(source, chosen, options):
             is_empty, any_note = False, True
-            yield draft
+            yield parsed
         if is_empty and chosen.may_lack_notes and _has_content(source):
             is_lacking = True
             selection.on_ignored(source.name, f"a file of {chosen.name} may lack notes")
@@ -199,7 +199,7 @@ def _has_content(source: Source) -> bool:
     return source.path.stat().st_size > 0
 
 
-def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
+def _parsed_notes(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
             yield from chosen.reader(source, options)
@@ -208,23 +208,23 @@ def _drafts(source: Source, chosen: Format, options: ReadOptions) -> Iterator[Pa
 
 
 def _finished(
-    draft: ParsedNote | Fault, seen: set[str], labels: LabelMap, options: ReadOptions
+    parsed: ParsedNote | Fault, seen: set[str], labels: LabelMap, options: ReadOptions
 ) -> Iterator[Annotated | Fault]:
-    if isinstance(draft, Fault):
-        yield draft
+    if isinstance(parsed, Fault):
+        yield parsed
         return
-    if draft.note_id in seen:
-        yield came_before(draft)
+    if parsed.note_id in seen:
+        yield came_before(parsed)
         return
-    seen.add(draft.note_id)
-    result = assemble(draft, labels, options)
+    seen.add(parsed.note_id)
+    result = assemble(parsed, labels, options)
     yield from result if isinstance(result, list) else [result]
 
 
-def came_before(draft: ParsedNote) -> Fault:
+def came_before(parsed: ParsedNote) -> Fault:
     """Return the fault of a note whose id an earlier one has."""
-    reason = f"note {draft.note_id!r} came before; give every note its own id"
-    return Fault.at(draft.file, "duplicate-id", reason, line=draft.line, note_id=draft.note_id)
+    reason = f"note {parsed.note_id!r} came before; give every note its own id"
+    return Fault.at(parsed.file, "duplicate-id", reason, line=parsed.line, note_id=parsed.note_id)
 
 
 def write_notes(

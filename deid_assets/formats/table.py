@@ -16,7 +16,7 @@ from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft or fault per row. Python's ``csv`` is not used: its cell limit is one for the whole process."""
+    """Yield one parsed note or fault per row. Python's ``csv`` is not used: its cell limit is one for the whole process."""
     check_by_line(options.encoding)
     header: list[str] = []
     for row in _rows(source, options):
@@ -32,10 +32,14 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
                 yield source.fault(*reason, line=line)
                 return
             continue
-        yield _draft(dict(zip(header, cells, strict=False)), len(cells) == len(header), source, options, line=line)
+        yield _parsed_note(
+            dict(zip(header, cells, strict=False)), len(cells) == len(header), source, options, line=line
+        )
 
 
-def _draft(row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int) -> ParsedNote | Fault:
+def _parsed_note(
+    row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int
+) -> ParsedNote | Fault:
     columns = options.columns
     if not whole:
         return source.fault("malformed", "the row has more or fewer cells than the header; quote its text", line=line)

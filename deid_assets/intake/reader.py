@@ -13,7 +13,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.formats.parsed_notes import read_parsed_notes
-from deid_assets.formats.registry import FormatError, check_drafts
+from deid_assets.formats.registry import FormatError, check_parsed_notes
 from deid_assets.formats.selection import OnIgnored, pass_over_silently
 from deid_assets.formats.source import printable
 from deid_assets.intake.arrivals import Arrival, check_arrival, find_arrival
@@ -128,7 +128,7 @@ def _read_part(source: Path, landing: Path, settings: Settings, arrival: Arrival
         how = how_of(settings, arrival, source)
     except ConfigError:  # each file is a fault already
         how = how_to_read(settings, arrival.overrides)
-    return check_drafts(read_parsed_notes(part_files(landing)), labels=how.labels, options=how.options)
+    return check_parsed_notes(read_parsed_notes(part_files(landing)), labels=how.labels, options=how.options)
 
 
 def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:

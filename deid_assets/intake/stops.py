@@ -41,7 +41,7 @@ class Stop:
 
 
 def record_stop(
-    files: StoreFiles, asset: str, batch: str, reasons: Sequence[str], *, draft: UnsignedReceipt, is_error: bool
+    files: StoreFiles, asset: str, batch: str, reasons: Sequence[str], *, unsigned: UnsignedReceipt, is_error: bool
 ) -> None:
     """Keep why an asset was not stored.
 
@@ -50,15 +50,15 @@ def record_stop(
         asset: Slash path.
         batch: Partition.
         reasons: One line each, without text.
-        draft: Code version, inputs, verdicts and counts.
+        unsigned: Code version, inputs, verdicts and counts.
         is_error: Whether something raised.
     """
-    counts: Mapping[str, int | float | str] = {**draft.counts, _ERROR: int(is_error)}
+    counts: Mapping[str, int | float | str] = {**unsigned.counts, _ERROR: int(is_error)}
     files.write(
         f"{STOPS}/{asset}",
         batch,
         {"reasons": pa.table({"reason": pa.array(reasons, pa.string())})},
-        receipt=UnsignedReceipt(draft.code_version, draft.inputs, draft.verdicts, counts),
+        receipt=UnsignedReceipt(unsigned.code_version, unsigned.inputs, unsigned.verdicts, counts),
     )
 
 

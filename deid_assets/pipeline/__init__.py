@@ -1,4 +1,4 @@
-"""The map of the project: how a note becomes text that may leave, whichever door it came in by.
+"""The map of the project: how a note becomes text that may leave, whichever interface it came in by.
 
 ::
 

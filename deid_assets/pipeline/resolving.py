@@ -17,7 +17,7 @@ MERGED_SPANS = "merged_spans"
 
 LEAVABLE = frozenset({Phi.AGE, Phi.CITY, Phi.COUNTRY, Phi.DATE, Phi.REGION, Phi.SEX, Phi.ZIP})
 """Categories of which a built-in policy may leave values in the text. Where spans overlap they give way to any other,
-whatever the policy, so that all policies and all doors see the same spans."""
+whatever the policy, so that all policies and all interfaces see the same spans."""
 
 Outcome = SpanSet | Failed
 Predictions = Mapping[str, Mapping[str, Outcome]]

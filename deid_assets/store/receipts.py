@@ -116,7 +116,7 @@ class Receipt:
 
 
 def inputs_of(receipts: Iterable[Receipt]) -> dict[str, str]:
-    """Return the ``inputs`` of a draft that was made from these."""
+    """Return the ``inputs`` of a receipt that was made from these."""
     return {receipt.name: receipt.digest for receipt in receipts}
 
 
@@ -164,7 +164,7 @@ class Signer:
     def __repr__(self) -> str:
         return "Signer(key hidden)"
 
-    def sign(self, asset: str, batch: str, outputs: Mapping[str, Output], draft: UnsignedReceipt) -> Receipt:
+    def sign(self, asset: str, batch: str, outputs: Mapping[str, Output], unsigned: UnsignedReceipt) -> Receipt:
         """Return the receipt of a finished partition, dated now.
 
         Raises:
@@ -173,11 +173,11 @@ class Signer:
         content: dict[str, Any] = {
             "asset": asset,
             "batch": batch,
-            "code_version": draft.code_version,
-            "inputs": dict(draft.inputs),
+            "code_version": unsigned.code_version,
+            "inputs": dict(unsigned.inputs),
             "outputs": {name: dict(output) for name, output in outputs.items()},
-            "verdicts": {name: _verdict(name, row) for name, row in draft.verdicts.items()},
-            "counts": {name: _count(name, value) for name, value in draft.counts.items()},
+            "verdicts": {name: _verdict(name, row) for name, row in unsigned.verdicts.items()},
+            "counts": {name: _count(name, value) for name, value in unsigned.counts.items()},
         }
         digest = hmac.digest(self._digest_key, _canonical(content), "sha256").hex()
         signed = {**content, "created_at": datetime.now(UTC).isoformat(timespec="milliseconds"), "digest": digest}

@@ -14,7 +14,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
-from deid_assets.formats.registry import check_drafts, parse_notes
+from deid_assets.formats.registry import check_parsed_notes, parse_notes
 from deid_assets.synthesis import make_corpus
 
 SYNTHETIC = "synthetic"
@@ -85,11 +85,11 @@ def read_raw(source: str) -> list[Note]:
     if not path.exists():
         raise InputError(f"raw notes {source}: no such file or folder")
     notes = []
-    drafts = (
+    parsed_notes = (
         found if isinstance(found, Fault) else replace(found, annotations=None, problems=())
         for found in parse_notes(path, format=detect_format(path))
     )
-    for found in check_drafts(drafts, labels=label_map("phi")):
+    for found in check_parsed_notes(parsed_notes, labels=label_map("phi")):
         if isinstance(found, Fault):
             raise InputError(found.message)
         notes.append(found.note)

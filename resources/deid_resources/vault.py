@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from deid_assets.vault.store import Vault
 
 
-class VaultDoor:
+class VaultResource:
     """Opens the vault that the settings name under ``[vault]``.
 
     Args:
@@ -47,11 +47,11 @@ def vault_resource(settings: VaultSettings) -> dg.ResourceDefinition:
     """Return what opens the vault for a run; it takes no configuration, so that a run cannot name another vault."""
 
     @dg.resource(config_schema={}, description="The vault that the settings name, if they name one.")
-    def vault(_context: dg.InitResourceContext) -> Iterator[VaultDoor]:
-        door = VaultDoor(settings)
+    def vault(_context: dg.InitResourceContext) -> Iterator[VaultResource]:
+        opened = VaultResource(settings)
         try:
-            yield door
+            yield opened
         finally:
-            door.close()
+            opened.close()
 
     return vault

@@ -39,7 +39,7 @@ def make(home, files, number, drawn):
     if outcome in ("unreadable", "retried"):
         failed = {"readable": {"passed": False, "blocking": True, "counts": {}}}
         draft = UnsignedReceipt("1", inputs_of([arrival]), failed, counts)
-        record_stop(files, "raw_notes", batch, ["why"], draft=draft, is_error=False)
+        record_stop(files, "raw_notes", batch, ["why"], unsigned=draft, is_error=False)
         if outcome == "retried":
             try_again(files, batch, {}, landing=landing_folder(home, batch))
             return 0
@@ -52,7 +52,9 @@ def make(home, files, number, drawn):
         (home.released / batch / "manifest.json").touch()
         files.write("released_corpus", batch, {}, receipt=UnsignedReceipt("1", inputs_of([raw]), counts=out))
     if outcome in ("stopped", "released and stopped since"):
-        record_stop(files, "merged_spans", batch, ["why"], draft=UnsignedReceipt("2", inputs_of([raw])), is_error=False)
+        record_stop(
+            files, "merged_spans", batch, ["why"], unsigned=UnsignedReceipt("2", inputs_of([raw])), is_error=False
+        )
     if outcome == "withdrawn":
         withdraw(files, look(home, files, batch))
     return notes + unreadable
@@ -123,7 +125,7 @@ def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_pat
     raw = files.receipt("raw_notes", "b-1")
 
     for stopped, state in (("redacted_notes/tag", State.MADE), (asset, State.STOPPED)):
-        record_stop(files, stopped, "b-1", ["why"], draft=UnsignedReceipt("1", inputs_of([raw])), is_error=False)
+        record_stop(files, stopped, "b-1", ["why"], unsigned=UnsignedReceipt("1", inputs_of([raw])), is_error=False)
         assert look(home, files, "b-1").state is state
 
 

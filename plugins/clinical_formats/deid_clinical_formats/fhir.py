@@ -36,19 +36,19 @@ _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:-.*)?", re.DOTALL)
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield a draft per text, or one fault for a resource whose texts cannot all be read."""
+    """Yield a parsed note per text, or one fault for a resource whose texts cannot all be read."""
     for resource in resources(source, options):
         if isinstance(resource, Fault):
             yield resource
             continue
         try:
-            yield from _drafts(resource, source, options)
+            yield from _parsed_notes(resource, source, options)
         except RecordError as error:
             reason = error.reason.removeprefix(resource.place)
             yield source.fault(error.kind, resource.place + reason, line=resource.line, note_id=resource.id)
 
 
-def _drafts(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
+def _parsed_notes(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
     texts = list(_texts(resource, options))
     if not texts:
         return []

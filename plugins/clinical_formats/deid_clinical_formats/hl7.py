@@ -45,7 +45,7 @@ class _Report:
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield a draft per report, or one fault for a message whose reports cannot all be read."""
+    """Yield a parsed note per report, or one fault for a message whose reports cannot all be read."""
     for message in messages(source, options):
         if isinstance(message, Fault):
             yield message
@@ -54,12 +54,12 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         note_id: str | None = None
         try:
             note_id = message.decode(header.field(10))
-            yield from _drafts(message, note_id, source)
+            yield from _parsed_notes(message, note_id, source)
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=message.line, note_id=note_id)
 
 
-def _drafts(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
+def _parsed_notes(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
     header = message.segments[0]
     if message.component(header.field(9), 1) not in ("ORU", "MDM"):
         return []

@@ -29,7 +29,7 @@ _MAX_FLOAT = 2**53
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one draft or fault per row; a file ``.omop`` names a database (see ``read_omop``)."""
+    """Yield one parsed note or fault per row; a file ``.omop`` names a database (see ``read_omop``)."""
     if source.path.suffix.lower() == ".omop":
         database = database_of(source)
         found = iter([database]) if isinstance(database, Fault) else database_rows(database, source.name)
@@ -63,7 +63,7 @@ def _names(source: Source) -> dict[str, str]:
 
 
 def draft_of_row(row: int, record: Mapping[str, object], *, file: str) -> ParsedNote | Fault:
-    """Return the draft of one row of ``NOTE``, or why there is none; ``row`` counts from 1."""
+    """Return the parsed of one row of ``NOTE``, or why there is none; ``row`` counts from 1."""
     note_id = None
     try:
         note_id = _note_id(record)

@@ -34,13 +34,13 @@ def read_omop(
     place = f"{schema}.{table}" if schema else table
     last, labels = "", format_named("omop").labels
     for row in database_rows(Database(url, table, schema, batch), place):
-        draft = row if isinstance(row, Fault) else draft_of_row(*row, file=place)
-        if isinstance(draft, Fault):
-            yield draft
-        elif draft.note_id == last:  # in order, so that its like stands beside it
+        parsed = row if isinstance(row, Fault) else draft_of_row(*row, file=place)
+        if isinstance(parsed, Fault):
+            yield parsed
+        elif parsed.note_id == last:  # in order, so that its like stands beside it
             reason = f"note {last!r} came before; give every note its own id"
-            yield Fault.at(place, "duplicate-id", reason, line=draft.line, note_id=last)
+            yield Fault.at(place, "duplicate-id", reason, line=parsed.line, note_id=last)
         else:
-            last = draft.note_id
-            result = assemble(draft, labels, options)
+            last = parsed.note_id
+            result = assemble(parsed, labels, options)
             yield from result if isinstance(result, list) else [result]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from deid_assets.core.errors import InputError
 from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, read_notes
 from deid_assets.formats.archives import suffix_of
-from deid_assets.formats.registry import check_drafts
+from deid_assets.formats.registry import check_parsed_notes
 from deid_assets.formats.source import Source
 
 ROOT = Path(__file__).parents[3]
@@ -50,8 +50,8 @@ class Reading:
         path = self.folder / f"a1{self.suffix}"
         if not suffix_of(path.name) and path.stat().st_size:
             with suppress(OSError):  # of which the reading of a folder makes a fault
-                drafts = chosen.reader(Source(path, self.folder), options)
-                if found := list(check_drafts(drafts, labels=chosen.labels, options=options)):
+                parsed_notes = chosen.reader(Source(path, self.folder), options)
+                if found := list(check_parsed_notes(parsed_notes, labels=chosen.labels, options=options)):
                     return found
         return list(read_notes(self.folder, format=self.name))
 
