@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,13 +115,15 @@ class _Run:
         allowed = self._grammar.allowed(self._state)
         if len(allowed) == 1:
             return allowed[0]
-        scores = row[allowed]
+        scores = row[allowed].tolist()
         opens, gives_up = self._grammar.opens(self._state), self._grammar.gives_up(self._state)
         if self._decoding.bias:
-            sign = [(token in opens) - (token in gives_up) for token in allowed]
-            scores = scores + self._decoding.bias * torch.tensor(sign, device=row.device)
-        best = allowed[int(scores.argmax())]
+            signs = [(token in opens) - (token in gives_up) for token in allowed]
+            scores = [score + self._decoding.bias * sign for score, sign in zip(scores, signs, strict=True)]
+        most = max(scores)
+        best = allowed[scores.index(most)]
         if best in opens:
-            share = scores.softmax(0)[[n for n, token in enumerate(allowed) if token in opens]]
-            self._scores.append(round(min(1.0, float(share.sum())), 4))
+            weights = [math.exp(score - most) for score in scores]
+            share = sum(weight for token, weight in zip(allowed, weights, strict=True) if token in opens)
+            self._scores.append(round(min(1.0, share / sum(weights)), 4))
         return best

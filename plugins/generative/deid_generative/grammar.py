@@ -6,7 +6,7 @@ No other token can be written, so nothing can be made up, whatever the model or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -53,6 +53,11 @@ class CopyGrammar:
     anonymous: Sequence[int]
     end: int
     longest: int
+    firsts: frozenset[int] = field(init=False, repr=False)
+    """Tokens that placeholders begin with."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "firsts", frozenset(tokens[0] for tokens in self.placeholders))
 
     def start(self) -> State:
         """Return the state before the first token."""
@@ -63,6 +68,10 @@ class CopyGrammar:
 
     def allowed(self, state: State) -> list[int]:
         """Return the tokens that may follow, sorted; empty after the end."""
+        if len(state) == 1:
+            ((at, place, _, _),) = state
+            if at is _At.COPY and place < len(self.source):
+                return sorted({self.source[place], *self.firsts})
         return sorted({token for item in state for token, _ in self._next(item)})
 
     def advance(self, state: State, token: int) -> State:
@@ -70,6 +79,10 @@ class CopyGrammar:
 
         Readings that come to the same place write the same text; the first is kept.
         """
+        if len(state) == 1 and token not in self.firsts:
+            (((at, place, _, _), only),) = state.items()
+            if at is _At.COPY and place < len(self.source):
+                return {(at, place + 1, 0, 0): only} if token == self.source[place] else {}
         found: State = {}
         for item, path in state.items():
             for written, following in self._next(item):
@@ -113,7 +126,7 @@ class CopyGrammar:
     def opens(self, state: State) -> frozenset[int]:
         """Return the tokens that begin a placeholder here."""
         copying = any(item[0] is _At.COPY and item[1] < len(self.source) for item in state)
-        return frozenset(tokens[0] for tokens in self.placeholders) if copying else frozenset()
+        return self.firsts if copying else frozenset()
 
     def gives_up(self, state: State) -> frozenset[int]:
         """Return the token that begins ``ANONYMOUS`` here."""
