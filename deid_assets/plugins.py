@@ -136,18 +136,19 @@ def load_trainer(name: str) -> Trainer:
     return trainer
 
 
-def load_declaration(name: str, group: str, kind: str) -> object:
+def load_declaration(plugin: Plugin, kind: str) -> object:
     """Return the object that an entry point names, as it is.
 
     Args:
-        name: Entry-point name.
-        group: Of the entry point.
+        plugin: As ``available`` gives it.
         kind: What it is called in messages.
 
     Raises:
-        PluginError: There is none of that name, it has a fault, or it cannot be imported.
+        PluginError: It has a fault, or cannot be imported.
     """
-    return _imported(_known(name, group, kind), kind)
+    if plugin.fault:
+        raise PluginError(f"{kind} {plugin.name!r}: {plugin.fault}")
+    return _imported(plugin, kind)
 
 
 def _known(name: str, group: str, kind: str) -> Plugin:

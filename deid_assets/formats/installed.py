@@ -18,7 +18,7 @@ from deid_assets.formats.catalogue import BUILT_IN, Format
 from deid_assets.formats.options import FormatOptions
 from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
 from deid_assets.plugins import FORMATS as GROUP
-from deid_assets.plugins import available, load_declaration
+from deid_assets.plugins import Plugin, available, load_declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def installed() -> Installed:
             faults[f"{name} of {plugin.distribution}"] = f"deid-assets has a format {name}; rename that of the plugin"
             continue
         try:
-            found = _declaration(name)
+            found = _declaration(plugin)
             _check_group(found, usable)
             usable[name] = found
         except PluginError as error:
@@ -97,10 +97,10 @@ def installed() -> Installed:
     return Installed(MappingProxyType(usable), MappingProxyType(faults))
 
 
-def _declaration(name: str) -> Format:
-    found = load_declaration(name, GROUP, "format")
-    if not isinstance(found, Format) or found.name != name:
-        raise PluginError(f"format {name!r}: its entry point names no Format of that name")
+def _declaration(plugin: Plugin) -> Format:
+    found = load_declaration(plugin, "format")
+    if not isinstance(found, Format) or found.name != plugin.name:
+        raise PluginError(f"format {plugin.name!r}: its entry point names no Format of that name")
     return found
 
 
