@@ -81,6 +81,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "other_languages": ("surrogate",),
     "model": ("surrogate_mlm",),
     "top_k": ("surrogate_mlm",),
+    "around": ("surrogate_mlm",),
 }
 
 
@@ -106,6 +107,9 @@ class Action(BaseModel):
 
     model: str | None = Field(default=None, min_length=1, description="surrogate_mlm: folder, relative to the file")
     top_k: int | None = Field(default=None, ge=2, le=100, description="surrogate_mlm: candidates drawn from")
+    around: Literal["category", "document"] | None = Field(
+        default=None, description="surrogate_mlm: whether candidates fit a sentence for the category or the note itself"
+    )
 
     @field_validator("model")
     @classmethod

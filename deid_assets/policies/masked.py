@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
@@ -40,6 +40,8 @@ _FUNCTION_WORDS = frozenset(
 )
 _PROPER = frozenset({Phi.CITY, Phi.REGION, Phi.COUNTRY})  # values with no word of another kind, as "Street" is
 _PREPARED = "questions of the note are answered"
+_FIRST, _LAST = "where a word of a value first stands", "where the value ends there"
+_AROUND = 320  # characters before a value, and after it
 _LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format has them
 
 
@@ -58,23 +60,26 @@ class Word(NamedTuple):
 class MaskedSurrogate:
     """A keyed surrogate out of the words that a masked language model holds for likely; the tag where it has none.
 
-    Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are most like it. The
-    candidates come from a sentence for the category, not from the note: so a word has the same ones in every note,
-    its surrogate is the patient's everywhere, and nothing is stored.
+    Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are most like it. By
+    default the candidates come from a sentence for the category, not from the note: so a word has the same ones in
+    every note, its surrogate is the patient's everywhere, and nothing is stored. From the document's own context, as
+    Myntti (2025, section 1.9) takes them, they fit their place, and are the same within one note alone.
 
     Args:
         model: Folder of the model.
         top_k: How many candidates are drawn from, 2 to 100.
         files: SHA-256 of the model's files, for the policy's digest.
+        around: Where the candidates come from: ``category`` or ``document``.
     """
 
     model: str
     top_k: int = TOP_K
     files: str = ""
+    around: Literal["category", "document"] = "category"
     keyed: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        words = _words_of(text, span.label, context.note.lang)
+        words = self._words(text, span, context)
         if not any(word.question or word.is_initial for word in words):
             return fall_back(text, span, context)
         self._prepare(context)
@@ -90,8 +95,16 @@ class MaskedSurrogate:
         context.numbers[_PREPARED, self] = 1
         note = context.note
         mine = (span for span in context.spans if context.policy.action(span.label) == self)
-        words = (word for span in mine for word in _words_of(note.text[span.start : span.end], span.label, note.lang))
+        words = (word for span in mine for word in self._words(note.text[span.start : span.end], span, context))
         self._answers([word.question for word in words if word.question])
+
+    def _words(self, text: str, span: Span, context: Context) -> tuple[Word, ...]:
+        words = _words_of(text, span.label, context.note.lang)
+        if self.around == "category":
+            return words
+        return tuple(
+            word._replace(question=_in_note(word.question, span, context)) if word.question else word for word in words
+        )
 
     def _answers(self, questions: list[Question]) -> list[tuple[str, ...]]:
         return masked_model.load(self.model, self.files).answer(questions, top_k=self.top_k)
@@ -111,6 +124,20 @@ class MaskedSurrogate:
             parts += (_redigited(text[cursor : word.start], context), other)
             cursor = word.end
         return "".join((*parts, _redigited(text[cursor:], context)))
+
+
+def _in_note(question: Question, span: Span, context: Context) -> Question:
+    """Return a question in the note's own words: those around the first value that has the word."""
+    key = (span.label, fold(question.word))
+    first = context.numbers.setdefault((_FIRST, *key), span.start)
+    last = context.numbers.setdefault((_LAST, *key), span.end)
+    text = context.note.text
+    before, after = text[max(0, first - _AROUND) : first], text[last : last + _AROUND]
+    if first > _AROUND:  # a word that is cut in two says nothing
+        before = before.partition(" ")[2]
+    if last + _AROUND < len(text):
+        after = after.rpartition(" ")[0]
+    return question._replace(opening=" ".join(before.split()), closing=" ".join(after.split()))
 
 
 def _words_of(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:

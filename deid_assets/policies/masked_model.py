@@ -23,6 +23,7 @@ _GOES_ON = 0.5  # probability that a candidate is the beginning of a word
 _STEM = 4  # first letters that a candidate may not share with the original
 _BLANKS = "\u0120\u2581"  # a blank before a word, in byte-level and in SentencePiece vocabularies
 _LONGEST = 32  # sub-tokens of a word
+_CONTEXT = 96  # sub-tokens before a blank, and after it
 
 
 class Question(NamedTuple):
@@ -34,6 +35,7 @@ class Question(NamedTuple):
         place: Which of the parts is asked for.
         word: What the blank hides, in the case in which candidates are wanted.
         is_proper: Whether words that the vocabulary has with a small letter too are none: "Pressure" is no name.
+        closing: What stands after the value; a full stop when empty.
     """
 
     opening: str
@@ -41,10 +43,16 @@ class Question(NamedTuple):
     place: int
     word: str
     is_proper: bool = False
+    closing: str = ""
+
+    @property
+    def blank(self) -> _Blank:
+        """All but the word."""
+        return self.opening, self.parts, self.place, self.closing
 
 
-_Blank = tuple[str, tuple[str | None, ...], int]
-"""Opening, parts and place of a question: all but the word."""
+_Blank = tuple[str, tuple[str | None, ...], int, str]
+"""Opening, parts, place and closing of a question."""
 
 
 class _Pool(NamedTuple):
@@ -105,9 +113,13 @@ class MaskedModel:
         ids: list[int] = self._tokenizer(" " + text, add_special_tokens=False)["input_ids"][:_LONGEST]
         return ids
 
+    def _around(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
     def _sequence(self, question: Question, pieces: Sequence[int]) -> tuple[list[int], range]:
         """Return the sentence with the pieces in the blank that is asked for, and where they stand."""
-        blank = question[:3]
+        blank = question.blank
         if blank not in self._frames:
             if len(self._frames) >= _KEPT:
                 self._frames.clear()
@@ -119,9 +131,9 @@ class MaskedModel:
         """Return what stands before the blank that is asked for, and after it."""
         parts = [[self._tokenizer.mask_token_id] if part is None else self._pieces(part) for part in question.parts]
         before = [] if self._before is None else [self._before]
-        before += self._pieces(question.opening) if question.opening else []
+        before += self._around(" " + question.opening)[-_CONTEXT:] if question.opening else []
         after: list[int] = [piece for part in parts[question.place + 1 :] for piece in part]
-        after += self._tokenizer(".", add_special_tokens=False)["input_ids"]
+        after += self._around(question.closing or ".")[:_CONTEXT]
         after += [] if self._after is None else [self._after]
         return before + [piece for part in parts[: question.place] for piece in part], after
 
@@ -147,7 +159,7 @@ class MaskedModel:
         """Return the candidates of a blank. They depend on the blank and on the case and script of what it hides."""
         is_upper = self._is_cased and question.word[0].isupper()
         kind = f"{is_upper} {question.is_proper} {_script(question.word)}"
-        blank = (question[:3], kind)
+        blank = (question.blank, kind)
         if blank not in self._pools:
             ids = tuple(self._probable(question))
             vectors = self._vectors([(question, [number]) for number in ids])

@@ -79,7 +79,8 @@ def make_language_model(
 
 def _split(notes: Sequence[Note], settings: Pretraining, *, seed: int) -> _Texts:
     """Return the notes balanced by language, and those that are held out, drawn by their digest."""
-    learnt, held_out = [], []
+    learnt: list[tuple[str, str]] = []
+    held_out: list[tuple[str, str]] = []
     for note in notes:
         place = hashlib.sha256(f"{seed} {note.digest}".encode()).digest()
         is_held = int.from_bytes(place[:8]) < settings.held_out * 2**64

@@ -115,7 +115,7 @@ class ZeroShotDetector:
         known = self._calibration.languages if self._calibration else {}
         if note.lang is None and len(known) == 1:
             return next(iter(known.values())).log_threshold
-        if note.lang not in known:
+        if note.lang is None or note.lang not in known:
             raise DetectorError(
                 f"{self.name}: note {note.note_id!r} is in language {note.lang!r}, "
                 f"thresholds were calibrated for {', '.join(sorted(known)) or 'none'}; calibrate on notes in that language"

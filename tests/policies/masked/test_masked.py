@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -314,3 +315,40 @@ def test_a_full_name_of_the_batch_is_no_surrogate(draw, model, default):
 
     assert redrawn(first, last, f"{first} Jones") == drawn
     assert redrawn(f"{last.upper()}, {first.upper()}") == "[NAME]"
+
+
+def _documented(policy_of, text: str, names: list[str], *, lang: str = "en", **options: object) -> str:
+    note = Note("n", text, patient_id="p", lang=lang)
+    spans = [Span(match.start(), match.end(), Phi.NAME) for match in re.finditer("|".join(names), text)]
+    return redact(note, DisjointSpans.of(note, spans), policy_of(around="document", **options), key=KEY).text
+
+
+def test_in_a_document_s_context_one_value_has_one_surrogate(policy_of, vocabulary):
+    text = "the patient is called Zoltrix . she lives in Rome . Zoltrix works as a nurse , says Zoltrix ."
+
+    found = _documented(policy_of, text, ["Zoltrix"])
+
+    words = [word for word, old in zip(found.split(), text.split(), strict=True) if old == "Zoltrix"]
+    assert len(set(words)) == 1
+    assert set(words) <= vocabulary - {"Zoltrix"}
+    assert found == _documented(policy_of, text, ["Zoltrix"])
+
+
+def test_what_is_asked_stands_in_the_words_of_the_note(model):
+    replacer = MaskedSurrogate(str(model), files=checked_model(str(model)), around="document")
+    text = "the patient is called Zoltrix .\nshe says : Zoltrix is a nurse"
+    context = Context(Note("n", text, patient_id="p", lang="en"), KEY)
+
+    asked = [
+        replacer._words("Zoltrix", Span(match.start(), match.end(), Phi.NAME), context)[0].question
+        for match in re.finditer("Zoltrix", text)
+    ]
+
+    assert asked[0] == asked[1]
+    assert (asked[0].opening, asked[0].closing) == ("the patient is called", ". she says : Zoltrix is a nurse")
+
+
+def test_a_long_document_is_read_around_the_value_alone(policy_of):
+    text = "Rome works . " * 400 + "called Zoltrix ." + " she lives ." * 400
+
+    assert "Zoltrix" not in _documented(policy_of, text, ["Zoltrix"], lang="da")
