@@ -1,4 +1,4 @@
-"""Prints what the shipped tagger and Presidio add to `rules` on notes that none of them has seen.
+"""What the shipped tagger and Presidio add to `rules` on notes that none of them has seen.
 
 deid train crf --out MODEL
 DEID_CORPORA=<folder with annotated/> python benchmarks/bench_ensemble.py --model MODEL [--notes 100] [--seeds 11 12]

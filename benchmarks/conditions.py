@@ -1,4 +1,4 @@
-"""What a figure was measured on: printed with every benchmark."""
+"""Conditions of a measurement, printed with every benchmark."""
 
 from __future__ import annotations
 

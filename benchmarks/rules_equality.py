@@ -1,4 +1,4 @@
-"""Tells whether the rules detector still finds the same: saves a digest of each note's spans, and compares with saved ones.
+"""Check whether the rules detector still finds the same: save a digest of each note's spans, and compare with saved ones.
 
 python benchmarks/rules_equality.py save FILE [--synthetic 20000]      before a change
 python benchmarks/rules_equality.py compare FILE [--synthetic 20000]   after it; status 1 where a note differs

@@ -32,10 +32,10 @@ def map_spans(
     out: Arg[Path, typer.Option(metavar="FILE", help="Annotations to write, .jsonl.")],
     to_original: Arg[bool, typer.Option("--to-original", help="From the redacted text to the original.")] = False,
     drop_overlapping: Arg[
-        bool, typer.Option("--drop-overlapping", help="Leave spans out that meet a replacement.")
+        bool, typer.Option("--drop-overlapping", help="Leave out spans that overlap a replacement.")
     ] = False,
     keep: Arg[
-        list[str] | None, typer.Option(metavar="FIELD", help="Carry this field of a span over too; several times.")
+        list[str] | None, typer.Option(metavar="FIELD", help="Also carry over this field of a span; several times.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

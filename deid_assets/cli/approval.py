@@ -1,4 +1,4 @@
-"""``deid approve``: the word of whoever has read the page on a batch."""
+"""``deid approve``: approval of a release by somebody who has read the page on the batch."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DetectorInsteadOption = Annotated[
 ]
 DetectorSettingOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME.KEY=VALUE", help="Keyword of a detector, the value as in TOML; several times."),
+    typer.Option(metavar="NAME.KEY=VALUE", help="Option of a detector, its value as in TOML; several times."),
 ]
 ResolveOption = Annotated[
     str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} All predictions when not given.")
@@ -30,7 +30,7 @@ ResolveOption = Annotated[
 ResolveOrUniteOption = Annotated[
     str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} Union when not given.")
 ]
-PolicyOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="One that deid policies lists, or a TOML file.")]
+PolicyOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Name that deid policies lists, or a TOML file.")]
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME", help="Format of the notes, as deid formats lists; detected if not given."),

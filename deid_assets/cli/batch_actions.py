@@ -1,4 +1,4 @@
-"""What the commands on batches do. Loads the store, so it is imported when one runs."""
+"""Bodies of the commands on batches. They load the store, so this is imported when one runs."""
 
 from __future__ import annotations
 

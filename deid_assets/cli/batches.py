@@ -1,4 +1,4 @@
-"""``deid batches``: what arrived, what became of it, and what a person may do about it."""
+"""``deid batches``: arrivals, their state, and actions on them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def retry(
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     lang: LangOption = None,
-    sender: Annotated[str | None, typer.Option(metavar="WORD", help="Who sent it.")] = None,
+    sender: Annotated[str | None, typer.Option(metavar="WORD", help="Sender of the files.")] = None,
     read: ReadOption = None,
 ) -> int:
     """Try a batch again.

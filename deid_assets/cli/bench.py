@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from deid_assets.evaluation.bench_scores import Gold
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
-OutOption = Arg[Path | None, typer.Option(metavar="FOLDER", help="Where bench.html and bench.json go, if anywhere.")]
+OutOption = Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for bench.html and bench.json.")]
 LimitOption = Arg[
     float | None, typer.Option("--limit", metavar="SECONDS", help="Stop a detector that takes longer than this.")
 ]

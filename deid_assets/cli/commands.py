@@ -148,8 +148,8 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 def corpus(
     *,
     lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes.")] = "en",
-    notes: Arg[int, typer.Option(metavar="N", min=1, help="How many.")] = 200,
-    seed: Arg[int, typer.Option(metavar="N", help="The same seed gives the same notes.")] = 1,
+    notes: Arg[int, typer.Option(metavar="N", min=1, help="Number of notes.")] = 200,
+    seed: Arg[int, typer.Option(metavar="N", help="Seed; the same one gives the same notes.")] = 1,
     mix: Arg[
         str, typer.Option(metavar="NAME", help="hospital, or triage: emergency triage notes, in French.")
     ] = "hospital",

@@ -24,17 +24,17 @@ SystemsOption = Arg[
     typer.Option("--pred", metavar="FILE[=NAME]", help="Spans that deid detect wrote; several times for several."),
 ]
 SourcesOption = Arg[
-    list[str] | None, typer.Option("--source", metavar="NAME", help="Take these detectors of a spans file alone.")
+    list[str] | None, typer.Option("--source", metavar="NAME", help="Take only these detectors of a spans file.")
 ]
 
 
-ReportOption = Arg[
-    Path | None, typer.Option("--out", metavar="FOLDER", help="Where report.html and report.json go, if anywhere.")
-]
+ReportOption = Arg[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for report.html and report.json.")]
 ScoredOption = Arg[
     list[str] | None,
     typer.Option(
-        "--source", metavar="NAME", help="Score this detector alone; several times to compare them, and all together."
+        "--source",
+        metavar="NAME",
+        help="Score only this detector; several times to compare several, alone and together.",
     ),
 ]
 GroupOption = Arg[
@@ -54,7 +54,7 @@ RewrittenOption = Arg[
     Path | None, typer.Option(metavar="NOTES", help="The notes as a generator wrote them: BLEU-4 and what it altered.")
 ]
 PlaceholderOption = Arg[
-    str | None, typer.Option(metavar="REGEX", help="What an identifier becomes in them; words in [] if not given.")
+    str | None, typer.Option(metavar="REGEX", help="Pattern of a replacement in them; words in [] if not given.")
 ]
 GoldOption = Arg[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
 
@@ -115,7 +115,7 @@ def agree(
     *,
     source: SourcesOption = None,
     notes: Arg[
-        Path | None, typer.Option(metavar="NOTES", help="Their notes, for what needs the text, where no file has it.")
+        Path | None, typer.Option(metavar="NOTES", help="The notes, for scores that need the text, if no file has it.")
     ] = None,
     profile: ProfileOption = "harmonised",
     format_name: FormatOption = None,
@@ -170,7 +170,8 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
     pred: SystemsOption,
     source: SourcesOption = None,
     agreeing: Arg[
-        int | None, typer.Option(metavar="N", min=1, help="Systems that must agree; more than half if not given.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Number of systems that must agree; more than half if not given."),
     ] = None,
     out: Arg[Path | None, typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text.")] = None,
     profile: ProfileOption = "harmonised",

@@ -1,4 +1,4 @@
-"""What ``deid evaluate`` reads: annotated notes, spans files, learning curves, and digests of them all."""
+"""Inputs of ``deid evaluate``: annotated notes, spans files, learning curves, and digests of them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``deid gazetteer``: lists become dictionaries, and raw notes a vocabulary."""
+"""``deid gazetteer``: compile dictionaries from lists, and a vocabulary from raw notes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     weight: Arg[str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")] = None,
     where: Arg[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")] = None,
-    min_weight: Arg[float, typer.Option(metavar="X", help="Leave out lighter entries.")] = 0.0,
+    min_weight: Arg[float, typer.Option(metavar="X", help="Leave out entries of lower weight.")] = 0.0,
     vocabulary: Arg[
         Path | None, typer.Option(metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word.")
     ] = None,
@@ -132,7 +132,7 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
 def show(
     gazetteer: Arg[Path, typer.Argument(metavar="FILE", help="A compiled list.")],
     *,
-    top: Arg[int, typer.Option(metavar="N", min=0, help="How many of the heaviest entries to print.")] = 20,
+    top: Arg[int, typer.Option(metavar="N", min=0, help="Number of entries to print, the highest weights first.")] = 20,
     as_json: JsonOption = False,
 ) -> int:
     """Say what a compiled list holds."""

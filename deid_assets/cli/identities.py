@@ -1,4 +1,4 @@
-"""``deid identities``: what a hospital knows of its patients becomes a table for detectors."""
+"""``deid identities``: make a table of a hospital's patients for detectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command writes: checked before any work is done."""
+"""Outputs of a command, checked before any work is done."""
 
 from __future__ import annotations
 

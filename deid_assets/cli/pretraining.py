@@ -18,8 +18,8 @@ from deid_assets.cli.training import SettingOption, changes_of, epochs
 def pretrain(
     recipe: Arg[str, typer.Argument(metavar="RECIPE", help="A TOML file, or a name that deid recipes lists.")],
     *,
-    raw: Arg[list[str], typer.Option("--raw", metavar="NOTES", help="Notes to learn from; several files in turn.")],
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the language model goes.")],
+    raw: Arg[list[str], typer.Option("--raw", metavar="NOTES", help="Notes to train on; several files in turn.")],
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the language model.")],
     changes: SettingOption = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -44,7 +44,7 @@ def hips(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     policy: Arg[list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times to compare.")],
     spans: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Spans of a detector, whose misses are judged too.")
+        Path | None, typer.Option(metavar="FILE", help="Spans of a detector, whose own misses are attacked too.")
     ] = None,
     recall: Arg[
         list[float] | None, typer.Option(metavar="SHARE", help="Recall to draw leftovers at; several times.")
@@ -52,8 +52,8 @@ def hips(  # noqa: PLR0913 - one parameter per option of the command line
     drop: Arg[
         list[str] | None, typer.Option(metavar="CATEGORY=SHARE", help="Drop this share of a category at every recall.")
     ] = None,
-    seed: Arg[int, typer.Option(metavar="N", help="Of draws, halves and intervals.")] = 1,
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where hips.json and hips.png go, if anywhere.")] = None,
+    seed: Arg[int, typer.Option(metavar="N", help="Seed of draws, halves and intervals.")] = 1,
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for hips.json and hips.png.")] = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,

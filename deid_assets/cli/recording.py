@@ -1,4 +1,4 @@
-"""What a redaction keeps besides the redacted notes: edit maps, and originals in a vault."""
+"""Outputs of a redaction besides the redacted notes: edit maps, and originals in a vault."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def diff(
     ],
     new: Arg[Path, typer.Argument(metavar="NEW", help="Edit maps of the other.")],
     *,
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where diff.html and diff.json go, if anywhere.")] = None,
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for diff.html and diff.json.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Compare two redactions of the same notes.
@@ -60,12 +60,12 @@ def diff(
 def why(  # noqa: PLR0913 - one parameter per option of the command line
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
     *,
-    note: Arg[str, typer.Option(metavar="ID", help="The note.")],
+    note: Arg[str, typer.Option(metavar="ID", help="Id of the note.")],
     at: Arg[int, typer.Option(metavar="OFFSET", min=0, help="A code point of its text, from 0.")],
     spans: Arg[Path, typer.Option(metavar="FILE", help="Spans with every prediction, as deid detect writes them.")],
     resolve_by: Arg[str, typer.Option("--resolve", metavar="POLICY", help="Overlap policy that was used.")] = "union",
     policy: Arg[
-        str | None, typer.Option(metavar="NAME|FILE", help="Redaction policy: says what it does there.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Redaction policy, to show its action there.")
     ] = None,
     format_name: FormatOption = None,
     read: ReadOption = None,

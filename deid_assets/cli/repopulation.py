@@ -129,7 +129,9 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
     spans: Arg[
         Path | None, typer.Option(metavar="FILE", help="Spans of the notes; their own annotations when not given.")
     ] = None,
-    number: Arg[int, typer.Option(metavar="N", min=1, help="Which of many twins; the same again for one key.")] = 1,
+    number: Arg[
+        int, typer.Option(metavar="N", min=1, help="Number of the twin; the same number and key give the same twin.")
+    ] = 1,
     edits_out: EditsOutOption = None,
     format_name: FormatOption = None,
     to: ToOption = None,

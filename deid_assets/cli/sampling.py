@@ -1,4 +1,4 @@
-"""``deid sample``: notes for people to annotate, so that it is known what redaction misses."""
+"""``deid sample``: draw notes for people to annotate, to measure what redaction misses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
 def sample(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    size: Arg[int, typer.Option("--notes", metavar="N", min=1, help="How many to draw.")] = 100,
+    size: Arg[int, typer.Option("--notes", metavar="N", min=1, help="Number of notes to draw.")] = 100,
     out: Arg[Path, typer.Option(metavar="PATH", help="Notes to annotate; a suffix, or --to brat, says the format.")],
     rest: Arg[
         Path | None, typer.Option(metavar="PATH", help="Write the notes that were not drawn, in the same format.")

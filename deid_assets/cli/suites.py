@@ -1,4 +1,4 @@
-"""``deid suites``: what is expected of the assets, and Data Docs on what was found."""
+"""``deid suites``: expectations on the assets, and Data Docs of the results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_suites(*, as_json: JsonOption = False) -> int:
 @suites_app.command()
 @guarded
 def docs(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the pages are written.")],
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the pages.")],
     *,
     batch: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this batch; may be repeated.")] = None,
 ) -> int:

@@ -1,4 +1,4 @@
-"""What the commands are for: the sections of ``deid --help``."""
+"""Sections of ``deid --help``, by task."""
 
 from __future__ import annotations
 

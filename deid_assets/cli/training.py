@@ -23,12 +23,18 @@ from deid_assets.core.trainer import Epoch
 
 _Paths = list[str] | None
 TrainOption = Arg[
-    _Paths, typer.Option("--train", metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES; several in order.")
+    _Paths,
+    typer.Option(
+        "--train", metavar="NOTES", help="Training set: annotated notes, or synthetic:LANG:NOTES; several in order."
+    ),
 ]
 DevOption = Arg[
-    str | None, typer.Option(metavar="NOTES", help="Choose the model; a share of the last corpus if not given.")
+    str | None,
+    typer.Option(
+        metavar="NOTES", help="Development set, which chooses the model; a share of the last corpus if not given."
+    ),
 ]
-TestOption = Arg[str | None, typer.Option(metavar="NOTES", help="Score on these too; nothing is chosen by them.")]
+TestOption = Arg[str | None, typer.Option(metavar="NOTES", help="Test set: scored, never used to choose.")]
 RawOption = Arg[_Paths, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")]
 LabelMapOption = Arg[
     str | None, typer.Option("--labels", metavar="NAME", help="Label map of the notes, as deid labels lists.")
@@ -94,8 +100,8 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
 def export(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")],
     *,
-    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes to hold the export against its network on.")],
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Where to; MODEL-onnx when not given.")] = None,
+    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes on which export and network are compared.")],
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder to write; MODEL-onnx when not given.")] = None,
     labels: LabelMapOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -151,7 +157,7 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     ],
     *,
     notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that no model was trained on.")],
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the page and its JSON go.")],
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page and its JSON.")],
     labels: LabelMapOption = None,
     restricted: Arg[
         bool, typer.Option("--restricted", help="Show words and what lies near them; only you may read the files.")
@@ -161,7 +167,7 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     tokens: Arg[
         int, typer.Option(metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most.")
     ] = 2_000,
-    seed: Arg[int, typer.Option(metavar="N", min=0, help="Of the draw of words and of intervals.")] = 0,
+    seed: Arg[int, typer.Option(metavar="N", min=0, help="Seed of the drawn words and of the intervals.")] = 0,
     as_json: JsonOption = False,
 ) -> int:
     """Show what taggers get wrong, and what their vectors say.

@@ -1,4 +1,4 @@
-"""What ``deid analyse`` reads, writes and prints."""
+"""Inputs and outputs of ``deid analyse``."""
 
 from __future__ import annotations
 

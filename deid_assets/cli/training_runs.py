@@ -1,4 +1,4 @@
-"""What ``deid train`` reads, does and prints."""
+"""Inputs and outputs of ``deid train``."""
 
 from __future__ import annotations
 

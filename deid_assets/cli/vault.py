@@ -1,4 +1,4 @@
-"""``deid vault`` and ``deid reidentify``: what redaction took out, for those who may see it."""
+"""``deid vault`` and ``deid reidentify``: originals from the vault, for those who may see them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deid_assets.vault.log import AccessRequest
     from deid_assets.vault.store import Vault
 
-vault_app = typer.Typer(no_args_is_help=True, help="A sealed store of what redaction took out.")
+vault_app = typer.Typer(no_args_is_help=True, help="The vault: an encrypted store of the originals.")
 app.add_typer(vault_app, name="vault")
 
 _URL = "Database of the vault: sqlite:///PATH or postgresql://USER@HOST/NAME."
@@ -35,8 +35,8 @@ UrlOption = Annotated[str, typer.Option("--vault", metavar="URL", help=_URL)]
 KeyFileOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Keys of the vault; DEID_VAULT_KEY when not given.")
 ]
-ByOption = Annotated[str, typer.Option("--by", metavar="WHO", help="Who asks; goes into the log.")]
-ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why; goes into the log, sealed.")]
+ByOption = Annotated[str, typer.Option("--by", metavar="WHO", help="Who asks; written to the log.")]
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why; written to the log, encrypted.")]
 
 
 @app.command()
@@ -52,7 +52,7 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
         bool, typer.Option("--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --tokens: where it is entered, .jsonl, added to.")
+        Path | None, typer.Option(metavar="FILE", help="With --tokens: log of the access, .jsonl, appended to.")
     ] = None,
     vault_key_file: KeyFileOption = None,
     format_name: FormatOption = None,
@@ -115,7 +115,7 @@ def erase(
     reason: ReasonOption,
     patient: Annotated[str | None, typer.Option(metavar="ID", help="Patient whose originals are deleted.")] = None,
     note: Annotated[
-        str | None, typer.Option(metavar="ID", help="Or a note without patient, which counts as one.")
+        str | None, typer.Option(metavar="ID", help="Note without a patient, whose originals are deleted.")
     ] = None,
     vault_key_file: KeyFileOption = None,
     as_json: JsonOption = False,

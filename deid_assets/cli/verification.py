@@ -32,7 +32,10 @@ def verify(
         typer.Option(metavar="FILE", help=f"Signed list of releases; {RELEASES} beside the folder when not given."),
     ] = None,
     unsigned: Arg[
-        bool, typer.Option("--unsigned", help="Hold the files against the manifest only; anyone may have made it.")
+        bool,
+        typer.Option(
+            "--unsigned", help="Check the files against the manifest, not its signature; anyone may have made it."
+        ),
     ] = False,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:

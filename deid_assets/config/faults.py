@@ -1,4 +1,4 @@
-"""What is wrong with settings, a line for each fault, with the name that was probably meant."""
+"""Faults of settings, a line each, with the name that was probably meant."""
 
 from __future__ import annotations
 

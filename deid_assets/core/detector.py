@@ -1,4 +1,4 @@
-"""What a detector is, and how a batch is run so that an error never reads as "no PHI here"."""
+"""The interface of a detector, and the function that runs one so that an error never reads as "no PHI here"."""
 
 from __future__ import annotations
 

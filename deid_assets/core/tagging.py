@@ -1,4 +1,4 @@
-"""What sequence taggers work on: tokens, sentences, groups of sentences, and tags for spans. Offsets, never text."""
+"""Input of sequence taggers: tokens, sentences, groups of sentences, and tags for spans. Offsets, never text."""
 
 from __future__ import annotations
 

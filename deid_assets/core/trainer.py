@@ -1,4 +1,4 @@
-"""What a trainer is: annotated notes in, a model folder out."""
+"""The interface of a trainer: annotated notes in, a model folder out."""
 
 from __future__ import annotations
 

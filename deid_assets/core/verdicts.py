@@ -1,4 +1,4 @@
-"""What a check can say: three answers, and how many of each there were."""
+"""Verdicts of a check: three states, and counts of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When things run by themselves. Everything here is off until the user switches it on."""
+"""Automation: assets that are made when their inputs change. Everything here is off until the user switches it on."""
 
 import dagster as dg
 

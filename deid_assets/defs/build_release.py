@@ -77,7 +77,7 @@ def release_end(
             ],
             code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}",
             group="release",
-            description="The corpus that may leave, with a signed manifest. Made only if every receipt back to the "
+            description="The released corpus, with a signed manifest. Made only if every receipt back to the "
             "raw notes holds.",
             kinds={"parquet", "json", "published"},
             schema=release.NOTES,

@@ -35,7 +35,7 @@ def tagger_assets(
             deps=[],
             code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
             group=GROUP,
-            description="What taggers learn from: each corpus that a recipe names, with its gold.",
+            description="Training sets of the taggers: each corpus that a recipe names, with its gold.",
             kinds={"parquet", "restricted"},
             schema=training_corpus.CORPORA,
             partitioned=False,

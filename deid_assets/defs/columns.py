@@ -1,4 +1,4 @@
-"""What the columns of a table mean, as the UI shows them."""
+"""Descriptions of the columns of tables, as the UI shows them."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What the body of an asset gives, and what Dagster has to know of it."""
+"""The output of an asset's body, and the declaration of an asset for Dagster."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

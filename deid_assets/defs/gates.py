@@ -1,4 +1,4 @@
-"""What gold must show before a batch continues, and what the next version is held against."""
+"""Gates on gold: what a batch must show before it continues, and the baseline of its next version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,13 @@ BASELINE_NOTES = "baseline_notes"
 
 CHECKS = (
     Check("recall_lower_bound", "Against gold, the lower end of recall's 95 % interval is not below its floors."),
-    Check("notes_covered_lower_bound", "So is that of the share of notes with nothing left."),
-    Check("worst_group", "So is that of recall in the worst group, where settings name one."),
+    Check(
+        "notes_covered_lower_bound",
+        "Against gold, the lower end of the 95 % interval of the share of notes fully covered is not below its floor.",
+    ),
+    Check(
+        "worst_group", "Against gold, recall in the worst group is not below its floor, where settings name a grouping."
+    ),
     Check("no_regression", "Recall did not fall below that of the batch's last release by more than chance."),
 )
 

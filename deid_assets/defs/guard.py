@@ -1,4 +1,4 @@
-"""What is made in a step of Dagster: nothing that is said or raised there reaches its event log but what is safe."""
+"""A guard around a step of Dagster: output and exceptions reach its event log only without text."""
 
 import os
 import time

@@ -39,7 +39,7 @@ Withheld = tuple[str, str, str, str]
 RAW_NOTES_CHECKS = (
     *note_checks(),
     Check("languages_known", "Every note has one of the configured languages.", blocking=False),
-    Check("near_duplicates", "Few notes nearly repeat another."),
+    Check("near_duplicates", "Few notes are near-duplicates of another."),
     Check("readable", "Enough of what arrived could be read, and there is a note."),
 )
 GOLD_CHECKS = tuple(span_checks())

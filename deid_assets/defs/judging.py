@@ -1,4 +1,4 @@
-"""What is asked of every set of notes and spans, and which of it has a check of its own in the UI."""
+"""Expectations on every set of notes and spans, and which of them are checks of their own in the UI."""
 
 from collections.abc import Sequence
 

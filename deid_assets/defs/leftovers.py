@@ -1,4 +1,4 @@
-"""What the ensemble still finds in redacted text: in a keyed draw of the notes, in all where the draw is not clean.
+"""Residual hits: the ensemble on redacted text, in a keyed draw of the notes, or in all where the draw has hits.
 
 As in ``parts``, nothing here imports Dagster.
 """

@@ -1,4 +1,4 @@
-"""What each detector adds to the others, over the notes that all of them were scored on."""
+"""Marginal value of each detector, over the notes that all of them were scored on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is known of what was missed in a batch, read back from what the graph signed."""
+"""Measurement of what was missed in a batch, read back from signed tables."""
 
 from collections.abc import Sequence
 

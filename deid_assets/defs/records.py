@@ -1,4 +1,4 @@
-"""What of a materialization enters the text-free database: ids, digests, counts and offsets."""
+"""Rows of a materialization for the text-free database: ids, digests, counts and offsets."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The map of the project: how a note becomes text that may leave, whichever interface it came in by.
+"""The pipeline: detect, resolve, spread, redact and verify a batch of notes, the same for every interface.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What a check says: passed, failed or not applicable, and numbers."""
+"""Verdict of a check: passed, failed or not applicable, and numbers."""
 
 from __future__ import annotations
 

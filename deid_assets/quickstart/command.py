@@ -1,4 +1,4 @@
-"""The main job from a shell: what is not up to date is made, and a table says what there is.
+"""The main job from a shell: make what is not up to date, and print a table of what there is.
 
 ``make run`` calls it. The notes are those of the landing folder; where there never were any, a sample is made.
 """

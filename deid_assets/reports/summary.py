@@ -1,4 +1,4 @@
-"""What a release report is made of: names, counts and digests."""
+"""Content of a release report: names, counts and digests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who approved a batch's release: a signed record that names the page that was read."""
+"""Approval of a batch's release: a signed record that names the page that was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What killed runs left in the store: files that no receipt names."""
+"""Files in the store that no receipt names, left by killed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long detectors took: detection alone, without starting them, and the same for all."""
+"""Times of detectors: detection alone, without starting them, and the same for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may read an asset's files, decided by a declared table."""
+"""Zones of access of assets' files, from a declared table."""
 
 from __future__ import annotations
 

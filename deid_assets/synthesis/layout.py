@@ -1,4 +1,4 @@
-"""How a note looks: headings, header blocks, bullets, line wraps, newlines, capitals and accents."""
+"""Layout of a note: headings, header blocks, bullets, line wraps, newlines, capitals and accents."""
 
 from __future__ import annotations
 

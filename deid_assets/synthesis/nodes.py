@@ -1,4 +1,4 @@
-"""What stands between braces in a grammar: one class per construct, and the parser that builds them."""
+"""Constructs between braces in a grammar: one class per construct, and the parser that builds them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every part may need of the operating system: digests of files, and interrupts."""
+"""Helpers for the operating system: digests of files, and interrupts."""

@@ -1,4 +1,4 @@
-"""What trained taggers do on annotated notes: scores, errors, what a change of recipe costs, and their vectors.
+"""Analysis of trained taggers on annotated notes: scores, errors, what a change of recipe costs, and their vectors.
 
 The document that comes of it holds labels, counts and coordinates; words only where that is asked for.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with each span of a tagger, under its own tag labels, which may be finer than the categories."""
+"""Errors of a tagger, span by span, under its own tag labels, which may be finer than the categories."""
 
 from __future__ import annotations
 

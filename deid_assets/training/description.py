@@ -1,4 +1,4 @@
-"""What a model card says of a run: its corpora, curve, scores, time, size and machine."""
+"""Description of a run for its model card: corpora, curve, scores, time, size and machine."""
 
 from __future__ import annotations
 

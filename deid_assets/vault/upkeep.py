@@ -1,4 +1,4 @@
-"""What is done to a whole vault: opening notes for someone, erasing a patient, changing the key, checking it all."""
+"""Operations on a whole vault: opening notes for someone, erasing a patient, changing the key, checking it all."""
 
 from __future__ import annotations
 

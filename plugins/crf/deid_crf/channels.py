@@ -1,4 +1,4 @@
-"""Channels: what is looked at around a token. A channel has one key per token, and says each key's attributes.
+"""Channels: the features around a token. A channel has one key per token, and maps a key to attributes.
 
 Attributes of a key are made once per distinct key, in training as one row of a sparse matrix and in use as one row of
 summed weights. So the cost per token is a look-up per channel, whatever the number of attributes.

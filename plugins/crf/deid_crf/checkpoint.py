@@ -1,4 +1,4 @@
-"""Where an unfinished training has come to: numbers alone, no words."""
+"""Checkpoint of an unfinished training: numbers alone, no words."""
 
 from __future__ import annotations
 

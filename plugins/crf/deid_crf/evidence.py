@@ -1,4 +1,4 @@
-"""What training notes show: every distinct key of a channel once, with the attributes that enough patients have."""
+"""Feature matrices of the training notes: each distinct key of a channel once, with attributes that enough patients have."""
 
 from __future__ import annotations
 

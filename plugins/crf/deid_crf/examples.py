@@ -1,4 +1,4 @@
-"""Training notes: for each token the keys of what it shows, and its tag."""
+"""Training examples: for each token its keys and its tag."""
 
 from __future__ import annotations
 
