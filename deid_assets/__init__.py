@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the functions that de-identify when one is asked for: they stand on all of the package."""
+    """Load the functions that de-identify at first use: they import most of the package."""
     if name in {"deidentify", "deidentify_notes"}:
         return getattr(import_module("deid_assets.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

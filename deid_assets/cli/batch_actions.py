@@ -88,7 +88,7 @@ def retry(
     sender: str | None,
     read: list[str] | None,
 ) -> int:
-    """Have a batch read again."""
+    """Mark a batch to be read again."""
     settings, files = _installation()
     found = _known(settings, files, batch)
     overrides: dict[str, object] = {

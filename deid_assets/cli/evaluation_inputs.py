@@ -90,7 +90,7 @@ def _fits(source: NoteSource, labels: LabelMap) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A file, and the name that what is in it goes by; empty where none was given."""
+    """A file, and the name of what is in it; empty where none was given."""
 
     path: Path
     name: str = ""
@@ -112,7 +112,7 @@ class Named:
 
 
 def check_names(preds: Sequence[Named]) -> None:
-    """Refuse two files that go by one name.
+    """Refuse two files of one name.
 
     Raises:
         ConfigError: There are such.

@@ -1,4 +1,4 @@
-"""``deid migrate``: a home that an earlier version wrote, made ready for this one."""
+"""``deid migrate``: migrate the home of an earlier version."""
 
 from __future__ import annotations
 

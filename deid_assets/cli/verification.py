@@ -70,7 +70,7 @@ def verify(
 
 
 def _lists(folder: Path, asked: Path | None) -> list[Path]:
-    """Return the lists of releases to hold the folder against; in the house, also its own copy in the store."""
+    """Return the lists of releases to check the folder with; in its own installation, also the copy in the store."""
     parent = folder.resolve().parent
     settings = Settings.load()
     own = [settings.release_record] if parent == settings.released.resolve() else []

@@ -8,7 +8,7 @@ deps_gated = dg.AutomationCondition.all_deps_match(
 """Every dependency is either about to be made in the same run, or did not fail when it was last made.
 
 An asset fails where one of its blocking checks does (``defs/audit.py``), and ``eager()`` alone would start what is below
-it all the same. The checks themselves cannot be asked: to Dagster one that is not applicable is one that did not pass.
+it all the same. The checks themselves cannot be used: to Dagster one that is not applicable did not pass.
 """
 
 eager_and_gated = dg.AutomationCondition.eager() & deps_gated

@@ -37,7 +37,7 @@ from deid_resources.taggers import model_asset
 from deid_resources.vault import vault_resource
 
 PROMISED = "deid_assets/snapshot"
-"""Under which the digest of what the code location was made of travels with a run."""
+"""Tag of a run that holds the digest of what the code location was made of."""
 NAMES = "deid_assets/names"
 """The same for what its assets are named after."""
 
@@ -68,7 +68,7 @@ def load_definitions() -> dg.Definitions:
     """Return the graph of this process' installation, and see that a run executes what it was launched from.
 
     A run that Dagster launches loads the code location again, in a process of its own. The digest of what the code
-    server had loaded travels with the run, and each asset holds it against what its own process loaded.
+    server had loaded travels with the run, and each asset compares it with what its own process loaded.
 
     Raises:
         ConfigError: The settings are wrong.

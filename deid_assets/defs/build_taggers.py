@@ -76,7 +76,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             deps=[training_corpus.TRAINING_CORPUS, f"tagger/{recipe.name}"],
             code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
             group=GROUP,
-            description=f"The network of recipe `{recipe.name}` as ONNX, held against it on the development notes.",
+            description=f"The network of recipe `{recipe.name}` as ONNX, compared with it on the development notes.",
             kinds={"onnx", "model", "restricted"},
             schema=FILES,
             partitioned=False,

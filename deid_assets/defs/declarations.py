@@ -31,7 +31,7 @@ class AssetOutput:
         counts: Numbers for the receipt and the UI.
         metadata: More for the UI: tables of counts and plots. Never text from notes.
         publish: Called with the receipt after the tables are stored, for copies of the result elsewhere.
-        release: Called last, when everything is recorded: what leaves the house must not leave by halves.
+        release: Called last, when everything is recorded: a release must be whole or not be there.
     """
 
     tables: Mapping[str, pa.Table]

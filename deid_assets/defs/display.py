@@ -47,7 +47,7 @@ def show_lines(lines: Sequence[str]) -> dg.MetadataValue:
 
 
 def in_words(bounds: Iterable[Bound]) -> str:
-    """Return what a check held against what, as a sentence; empty where nothing."""
+    """Return what a check compared with what, as a sentence; empty where nothing."""
     told = [f"{one.name} {one.value:,} ({one.kind} {one.bound:,})".replace("_", " ") for one in bounds]
     return f"Judged: {'; '.join(told)}." if told else ""
 

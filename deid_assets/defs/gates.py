@@ -142,7 +142,7 @@ def baseline_of(merged: Sequence[SpanSet], gold: Mapping[str, SpanSet]) -> list[
 
 
 def keep_baseline(installation: Installation, kept: Sequence[SpanSet], released: Receipt) -> None:
-    """Store what the next version of a batch is held against."""
+    """Store the baseline of the next version of a batch."""
     note_table, span_table = spans_to_tables(kept)
     installation.files.write(
         BASELINE,

@@ -47,7 +47,7 @@ def check_asked(suites: Mapping[str, Suite], assets: Sequence[str]) -> None:
     """Check that an asset answers to each suite.
 
     Raises:
-        ConfigError: With a line for each suite that would never be asked.
+        ConfigError: With a line for each suite that would never be evaluated.
     """
     if faults := list(unknown_assets(suites, assets)):
         raise ConfigError("\n".join(faults))

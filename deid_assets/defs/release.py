@@ -135,7 +135,7 @@ def release_folder(installation: Installation, batch: str) -> Path:
 
 
 def _baseline(batch: str, installation: Installation) -> list[SpanSet]:
-    """Return what the next release of the batch is held against."""
+    """Return the baseline of the next release of the batch."""
     merged = (installation.files.read(MERGED_SPANS, batch, table) for table in ("notes", "spans"))
     return baseline_of(spans_from_tables(*merged), read_gold(batch, installation))
 

@@ -33,7 +33,7 @@ def keep_stop(
 
 @contextmanager
 def keeping_errors(installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt) -> Iterator[None]:
-    """Keep what raises inside, by class alone unless the error is ours, and let it on."""
+    """Store the error that is raised inside, by class alone unless it is ours, and raise it again."""
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything

@@ -173,7 +173,7 @@ def show_analysis(analysis: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
 
 
 def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
-    """Export a recipe's network and hold it against the network on the development notes."""
+    """Export a recipe's network and compare the export with it on the development notes."""
     asset = f"tagger/{recipe.name}"
     materials = read_materials(installation, recipe)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev

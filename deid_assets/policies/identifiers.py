@@ -205,10 +205,10 @@ SCHEMES: tuple[Scheme, ...] = (
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
     _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
 )  # fmt: skip
-"""Every kind that is known; the first that fits is taken. A Finnish HETU has a century character between its digits: see ``HETU``."""
+"""Every kind that is known; the first that fits is taken. A Finnish HETU has a century sign between its digits: see ``HETU``."""
 
 HETU = _scheme(
     "hetu", rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
     lambda body: check.hetu(body[:6] + body[7:]), birth_numbers.hetu, langs="fi sv",
 )  # fmt: skip
-"""Looked for in the text without blanks; the century character says the century."""
+"""Looked for in the text without blanks; the century sign says the century."""

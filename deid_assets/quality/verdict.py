@@ -11,7 +11,7 @@ from deid_assets.core.verdicts import State, Tally
 
 
 class Bound(NamedTuple):
-    """A figure of a check beside what it was held against.
+    """A figure of a check beside its limit.
 
     Args:
         name: Of the figure.
@@ -82,7 +82,7 @@ class Verdict:
 
     @property
     def bounds(self) -> list[Bound]:
-        """Figures beside what they were held against: ``lower_NAME`` beside ``floor_NAME``, ``share`` beside ``limit``."""
+        """Figures beside their limits: ``lower_NAME`` beside ``floor_NAME``, ``share`` beside ``limit``."""
         found = []
         for bound, value in self.counts.items():
             kind = bound.partition("_")[0]

@@ -107,7 +107,7 @@ def niss_2000(body: str) -> str:
 
 
 def hetu(body: str) -> str:
-    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31; the century character is left out."""
+    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31; the century sign is left out."""
     return _HETU_CHARACTERS[int(body) % 31]
 
 

@@ -26,7 +26,7 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
 
     Args:
         folder: Holds ``manifest.json`` and the files that it names.
-        key: Public key of the installation that made it. Without it the files are held against the manifest, and
+        key: Public key of the installation that made it. Without it the files are checked against the manifest, and
             the manifest itself is taken on trust.
 
     Raises:

@@ -7,7 +7,7 @@
     released/b-0001/manifest.json
     released/.b-0001.new                  only while a release is being published
     released/.b-0001.old
-    store/published/releases.json         the house's own copy of the list
+    store/published/releases.json         this installation's own copy of the list
 
 A release is written whole beside the folder, then entered in the list, then put in the folder's place. Before the
 entry, a killed run's work is taken back; after it, completed.
@@ -157,7 +157,7 @@ class ReleaseFolders:
         return {**wanted, **dict.fromkeys(_VARYING)} == {**found, **dict.fromkeys(_VARYING)}
 
     def _keep(self, document: bytes) -> None:
-        """Write both copies, the house's own first; it may be the first file of a store that was removed."""
+        """Write both copies, the installation's own first; it may be the first file of a store that was removed."""
         mark_store(self._record.parent.parent)
         for path in self._copies():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ class PublicKey:
 
 
 class ReleaseSigner:
-    """Signs what leaves the house.
+    """Signs releases.
 
     The private key is derived from the secret and never stored; it is independent of the keys of surrogates and
     receipts, which are derived from the same secret under other names.

@@ -1,4 +1,4 @@
-"""ONNX exports, held against the network that they were made of before anyone uses them."""
+"""ONNX exports, compared with their network before anyone uses them."""
 
 from __future__ import annotations
 

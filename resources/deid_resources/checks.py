@@ -1,4 +1,4 @@
-"""An installation held against what is there, before anything starts."""
+"""Checks of an installation before anything starts."""
 
 from __future__ import annotations
 

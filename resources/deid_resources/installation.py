@@ -80,7 +80,7 @@ class Installation:
 
     @cached_property
     def detectors(self) -> DetectorPool:
-        """The installed detectors, loaded by worker processes when they are asked."""
+        """The installed detectors, loaded by worker processes at first use."""
         digests = {name: plugin.digest for name, plugin in self.snapshot.installed.items()}
         return DetectorPool(self._locate, workers=self.settings.workers, digests=digests)
 

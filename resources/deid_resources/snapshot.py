@@ -30,7 +30,7 @@ _REMEDY = "nothing was stored; start the process again, and reload the code loca
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Snapshot of what a process promised to execute. It is never read again, only held against what is there.
+    """Snapshot of what a process promised to execute. It is never updated, only compared with what is there.
 
     Args:
         settings: How this installation de-identifies.

@@ -110,7 +110,7 @@ def suite_of(suites: Mapping[str, Suite], asset: str) -> Suite | None:
 
 
 def unknown_assets(suites: Mapping[str, Suite], assets: Sequence[str]) -> Iterator[str]:
-    """Yield a fault for each suite that no asset answers to: it would never be asked."""
+    """Yield a fault for each suite that names no asset: it would never be evaluated."""
     known = {*assets, *(asset.partition("/")[0] for asset in assets)}
     for name in sorted(suites.keys() - known):
         yield f"suite {name}.json: there is no asset {name!r}{did_you_mean(name, known)}"

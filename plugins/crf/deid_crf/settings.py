@@ -25,7 +25,7 @@ class Settings:
         keep_empty: Share of the sentences used in training among those without a span and without a prediction.
         predictions_of: Detector whose predictions are features, in training and in use; or empty.
         prediction_dropout: Share of the predicted spans that are left out in training, so that the tagger also learns to
-            find what the detector that is asked does not.
+            find what the detector of ``predictions_of`` does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
         min_score: Less probable spans are not returned, unless the detector's options say otherwise.
     """

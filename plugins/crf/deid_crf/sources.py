@@ -1,4 +1,4 @@
-"""What is asked beside the model: another detector, and lists."""
+"""Sources of features beside the model: another detector, and lists."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sources:
 
 
 def with_dropout(predictions: Sequence[str], share: float, draw: random.Random) -> list[str]:
-    """Return a prediction without some of its spans, each left out with the chance ``share``."""
+    """Return predictions without some of the spans, each left out with the chance ``share``."""
     kept, is_dropped = [], False
     for tag in predictions:
         if tag.startswith("B"):

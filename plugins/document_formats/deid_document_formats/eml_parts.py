@@ -25,7 +25,7 @@ _MAX_HEADER_CHARS = 1 << 18
 _MAX_PARAMETER_CHARS = 1 << 13
 """Most characters of Content-Type and similar headers: their parsing takes quadratic time."""
 _MAX_WORK = 200_000_000
-"""Lines times boundaries, as each line is held against each of them: about a minute."""
+"""Most lines times boundaries, as each line is compared with each of them: about a minute."""
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _IS_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:")
 

@@ -160,7 +160,7 @@ def _write(model: Any, settings: GenerativeSettings, out: Path, work: Path) -> N
 
 
 def _fingerprint(task: Task, settings: GenerativeSettings, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it only goes on from its own state."""
+    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
     total = hashlib.sha256(settings.model_dump_json().encode())
     prompt = load_prompt(settings.prompt).told
     for part in (version, task.seed, prompt, sorted(task.labels)):

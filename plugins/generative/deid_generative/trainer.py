@@ -29,7 +29,7 @@ class GenerativeTrainer:
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model into ``out``; go on from ``out/checkpoint`` where a killed run of the same task left it.
+        """Write the model into ``out``; resume from ``out/checkpoint`` where a killed run of the same task left it.
 
         Learning to copy is reported as phase -1.
 

@@ -22,7 +22,7 @@ from deid_generative.steps import adamw, batch_of, generator, response_loss, set
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run is, as its checkpoint has it."""
+    """Progress of a run, as in its checkpoint."""
 
     epoch: int = 0
     best: float = -1.0

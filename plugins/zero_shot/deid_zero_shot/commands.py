@@ -117,7 +117,7 @@ def export(
 
 
 def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, model: str) -> calibration.Threshold:
-    """Return a threshold chosen on documents that the model has not learnt from.
+    """Return a threshold chosen on documents that the model was not trained on.
 
     Raises:
         InputError: It has, or no threshold can be chosen on them.
