@@ -28,10 +28,11 @@ from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.recording import Recorder, VaultOptions, recording
 from deid_assets.cli.redaction import Done, Redaction, choose_finder
-from deid_assets.cli.streams import PATIENTS_CHARS, NoteSource, Withheld, chunks_of, progress, read_options
+from deid_assets.cli.streams import CHUNK_CHARS, PATIENTS_CHARS, NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.vault import KeyFileOption
 from deid_assets.core.detector import Failed
+from deid_assets.core.note import chunks_of
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
 
@@ -126,7 +127,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
         with progress("redacting") as advance:
             for batch in source.batches(withheld, chars=PATIENTS_CHARS):
                 found: dict[str, DisjointSpans | Failed] = {}
-                for chunk, of_chunk in finder.over(chunks_of(batch)):
+                for chunk, of_chunk in finder.over(chunks_of(batch, CHUNK_CHARS)):
                     found |= of_chunk
                     advance(len(chunk))
                 yield from redaction.run(batch, found, withheld, done, keep=recorder)

@@ -30,10 +30,10 @@ from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.recording import versions_of
 from deid_assets.cli.redaction import Redaction
-from deid_assets.cli.streams import NoteSource, Withheld, chunks_of, progress, read_options
+from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, Withheld, progress, read_options
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
+from deid_assets.core.note import Note, chunks_of
 from deid_assets.formats import Annotated, write_notes
 from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
 from deid_assets.system.atomic import atomic_file
@@ -148,7 +148,7 @@ def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advan
 
     def predict(notes: Sequence[Note]) -> Predictions:
         found: dict[str, list[Outcome]] = {source: [] for source in sources}
-        for chunk, runs in detection.apart(chunks_of(notes)):
+        for chunk, runs in detection.apart(chunks_of(notes, CHUNK_CHARS)):
             for source, outcomes in zip(sources, runs, strict=True):
                 found[source] += outcomes
             advance(len(chunk) / 2)  # detected once before and once after redaction

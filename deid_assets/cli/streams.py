@@ -18,10 +18,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from deid_assets.cli.app import say
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.note import Note
+from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, format_named, read_notes, read_spans
+from deid_assets.formats.by_note import ByNote
 from deid_assets.formats.read_settings import READ_SETTINGS, read_options
 from deid_assets.languages import language_of
 
@@ -161,7 +162,7 @@ class NoteSource:
                     is_empty = False
                     yield found.note
 
-        yield from chunks_of(notes())
+        yield from chunks_of(notes(), CHUNK_CHARS)
         if is_empty:
             raise InputError(f"{self.path}: no note could be read; nothing was written")
 
@@ -192,29 +193,14 @@ def _size(found: Annotated | Fault) -> int:
     return len(found.note.text) if isinstance(found, Annotated) else 0
 
 
-def chunks_of(notes: Iterable[Note]) -> Iterator[list[Note]]:
-    """Yield lists of notes of about ``CHUNK_CHARS`` characters."""
-    chunk: list[Note] = []
-    size = 0
-    for note in notes:
-        chunk.append(note)
-        size += len(note.text)
-        if size >= CHUNK_CHARS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
-
-
 def _say_ignored(name: str, rule: str) -> None:
     say(f"{name}: not a note by the rule {rule!r}; passed over")
 
 
-class SpansFile:
+class SpansFile(ByNote[SpanSet]):
     """Spans looked up by note id, read no further than needed.
 
-    Memory stays flat where notes and spans come in the same order, as ``deid detect`` writes them; spans that are
-    passed over wait in memory.
+    Memory stays flat where notes and spans come in the same order, as ``deid detect`` writes them.
 
     Raises:
         InputError: It is not there. Taking spans raises it for a line that is wrong: a spans file is ours to
@@ -222,23 +208,7 @@ class SpansFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._rest = _without_faults(read_spans(path))
-        self._passed: dict[str, SpanSet] = {}
-
-    def take(self, note_id: str) -> SpanSet | None:
-        """Return the spans of a note, once; ``None`` where the file does not know it."""
-        if note_id in self._passed:
-            return self._passed.pop(note_id)
-        for spans in self._rest:
-            if spans.note_id == note_id:
-                return spans
-            self._passed[spans.note_id] = spans
-        return None
-
-    def rest(self) -> dict[str, SpanSet]:
-        """Return what was not taken, by note id."""
-        self._passed.update((spans.note_id, spans) for spans in self._rest)
-        return self._passed
+        super().__init__(_without_faults(read_spans(path)))
 
 
 def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from deid_assets.core.errors import NoteError
@@ -46,3 +46,17 @@ class Note:
 
     def __len__(self) -> int:
         return len(self.text)
+
+
+def chunks_of(notes: Iterable[Note], chars: int) -> Iterator[list[Note]]:
+    """Yield the notes in lists, each ended by the note with which it has at least so many characters."""
+    chunk: list[Note] = []
+    size = 0
+    for note in notes:
+        chunk.append(note)
+        size += len(note.text)
+        if size >= chars:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -7,8 +7,8 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.detector import Failed
+from deid_assets.core.redact import Edit, Policy
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
@@ -16,6 +16,7 @@ from deid_assets.defs.detection import read_notes_of, read_outcomes
 from deid_assets.defs.display import show_page
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.merging import read_gold
+from deid_assets.defs.parts import redacted_of
 from deid_assets.defs.release import RELEASED, release_chain
 from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
@@ -112,26 +113,18 @@ def _present(batch: str, installation: Installation, policy: Policy, receipt: Re
     redacted = f"redacted_notes/{policy.name}"
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
     outcomes, gold = read_outcomes(MERGED_SPANS, batch, installation), read_gold(batch, installation)
-    edits: dict[str, list[Edit]] = {}
-    for row in installation.files.read(redacted, batch, "edits").to_pylist():
-        label = Phi(row.pop("label"))
-        edits.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
     chain = release_chain(receipt, installation)
     made_by = _made_by(installation, policy, chain, software=_software(chain, redacted))
-    released = installation.files.read(redacted, batch, "notes")
-    rows = zip(released.column("note_id").to_pylist(), released.column("text").to_pylist(), strict=True)
+    stored = (installation.files.read(redacted, batch, table) for table in ("notes", "edits"))
     return [
         edit_map(
-            notes[note_id],
-            Redacted(note_id, text, tuple(edits.get(note_id, ()))),
-            _with_later(
-                [span for one in (outcomes[note_id], gold.get(note_id)) if isinstance(one, SpanSet) for span in one],
-                edits.get(note_id, ()),
-            ),
+            notes[made.note_id],
+            made,
+            _with_later(_spans_of(outcomes[made.note_id], gold.get(made.note_id)), made.edits),
             key=installation.key,
             made_by=made_by,
         )
-        for note_id, text in rows
+        for _, made in redacted_of(*stored)
     ]
 
 
@@ -145,6 +138,10 @@ def _software(chain: Sequence[Receipt], redacted: str) -> str:
     """Return version and digest of the code that redacted, which stand first in the code version of its receipt."""
     (version,) = [link.code_version for link in chain if link.asset == redacted]
     return "deid-assets " + "+".join(version.split("+")[:2])
+
+
+def _spans_of(*found: SpanSet | Failed | None) -> list[Span]:
+    return [span for one in found if isinstance(one, SpanSet) for span in one]
 
 
 def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt], *, software: str) -> MadeBy:

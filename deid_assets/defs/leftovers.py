@@ -5,7 +5,7 @@ As in ``parts``, nothing here imports Dagster.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 
 from deid_assets.config import Gates, Settings
 from deid_assets.core.detector import Failed
-from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.defs.parts import EDITS, PART_CHARS, split
+from deid_assets.defs.parts import PART_CHARS, redacted_of, split
 from deid_assets.pipeline.resolving import by_note, resolve_all
 from deid_assets.pipeline.searching import Hits, Search, hits_in
 from deid_assets.quality.verdict import Verdict
@@ -127,16 +126,4 @@ def search_part(texts: Texts, detect: Detect, *, policy: Policy, settings: Setti
         predictions = {name: by_note(detect(name, notes, stage=stage)) for name in settings.ensemble}
         return resolve_all(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
 
-    return hits_in(list(_redacted(*texts)), resolved, policy)
-
-
-def _redacted(notes: pa.Table, edits: pa.Table) -> Iterable[tuple[Note, Redacted]]:
-    """Yield redacted notes, each as a note to be searched and with its edits."""
-    offsets = [edits.column(name).to_numpy().tolist() for name in EDITS.names[1:-1]]
-    labels = [PHI[label] for label in edits.column("label").to_pylist()]
-    flat = [Edit(*row) for row in zip(*offsets, labels, strict=True)]
-    ends = np.cumsum(notes.column("n_edits").to_numpy()).tolist()
-    columns = [notes.column(name).to_pylist() for name in ("note_id", "text", "patient_id", "lang")]
-    for row, start, end in zip(zip(*columns, strict=True), [0, *ends], ends, strict=False):
-        note = Note(*row)
-        yield note, Redacted(note.note_id, note.text, tuple(flat[start:end]))
+    return hits_in(list(redacted_of(*texts)), resolved, policy)

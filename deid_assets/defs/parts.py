@@ -4,7 +4,7 @@ Tables go to a worker and come back; Arrow crosses at the speed of memory, spans
 Nothing here imports Dagster, which a worker would import for nothing.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
+from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Policy, Redacted
+from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.redacting import Batch, redact_batch
 from deid_assets.pipeline.resolving import MERGED_SPANS, by_note
@@ -247,3 +248,16 @@ def _edits_table(done: Sequence[Redacted]) -> pa.Table:
         "label": [edit.label.value for edit in edits],
     }
     return pa.table(columns, schema=EDITS)
+
+
+def redacted_of(notes: pa.Table, edits: pa.Table) -> Iterator[tuple[Note, Redacted]]:
+    """Yield redacted notes as they were stored, each as a note of its own and with its edits."""
+    offsets = [edits.column(name).to_numpy().tolist() for name in EDITS.names[1:-1]]
+    labels = [PHI[label] for label in edits.column("label").to_pylist()]
+    found: dict[str, list[Edit]] = {}
+    for note_id, *row in zip(edits.column("note_id").to_pylist(), *offsets, labels, strict=True):
+        found.setdefault(note_id, []).append(Edit(*row))
+    columns = [notes.column(name).to_pylist() for name in ("note_id", "text", "patient_id", "lang")]
+    for row in zip(*columns, strict=True):
+        note = Note(*row)
+        yield note, Redacted(note.note_id, note.text, tuple(found.get(note.note_id, ())))

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from deid_assets.config import Settings
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.redact import Policy
 from deid_assets.defs import ingest, redaction
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration, AssetOutput
 from deid_assets.defs.detection import read_notes_of
+from deid_assets.defs.parts import redacted_of
 from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.defs.release import pseudonym
 from deid_assets.pipeline.resolving import MERGED_SPANS
@@ -76,15 +76,7 @@ def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, insta
     from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
 
     by_id = {note.note_id: note for note in originals}
-    found: dict[str, list[Edit]] = {}
-    for row in edits.to_pylist():
-        label = Phi(row.pop("label"))
-        found.setdefault(row.pop("note_id"), []).append(Edit(**row, label=label))
     return [
-        Entry(
-            by_id[note_id],
-            Redacted(note_id, text, tuple(found.get(note_id, ()))),
-            (str(pseudonym(installation, "note", note_id)),),
-        )
-        for note_id, text in zip(notes.column("note_id").to_pylist(), notes.column("text").to_pylist(), strict=True)
+        Entry(by_id[note.note_id], redacted, (str(pseudonym(installation, "note", note.note_id)),))
+        for note, redacted in redacted_of(notes, edits)
     ]

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from deid_assets.core.errors import InputError, OffsetError
 from deid_assets.core.phi import Phi
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced
+from deid_assets.formats.by_note import ByNote
 from deid_assets.system.atomic import atomic_file
 
 _SUFFIXES = (".jsonl", ".ndjson")
@@ -87,33 +88,15 @@ def read_edits(path: Path) -> Iterator[EditMap]:
         yield edits
 
 
-class EditsFile:
+class EditsFile(ByNote[EditMap]):
     """Edit maps looked up by note id, read no further than needed.
 
-    Memory stays flat where notes come in the same order, as ``deid redact`` writes them; maps that are passed over
-    wait in memory.
-
-    Args:
-        path: An edit file.
+    Memory stays flat where notes come in the same order, as ``deid redact`` writes them. Taking a map raises what
+    ``read_edits`` does.
     """
 
     def __init__(self, path: Path) -> None:
-        self._rest = read_edits(path)
-        self._passed: dict[str, EditMap] = {}
-
-    def take(self, note_id: str) -> EditMap | None:
-        """Return the map of a note, once; ``None`` where the file does not know it.
-
-        Raises:
-            InputError: A line on the way is wrong.
-        """
-        if note_id in self._passed:
-            return self._passed.pop(note_id)
-        for edits in self._rest:
-            if edits.note_id == note_id:
-                return edits
-            self._passed[edits.note_id] = edits
-        return None
+        super().__init__(read_edits(path))
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from deid_assets import plugins
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DeidError, InputError
-from deid_assets.core.note import Note
+from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import SpanSet
 
@@ -189,23 +189,12 @@ def _ran(contestant: Contestant, notes: Sequence[Note]) -> Run | str:
     start_s = time.perf_counter() - started
     outcomes: list[SpanSet | Failed] = []
     before = time.perf_counter(), time.process_time()
-    for chunk in _chunks(notes):
+    for chunk in chunks_of(notes, CHUNK_CHARS):
         outcomes += detect(detector, chunk)
     detect_s, cpu_s = time.perf_counter() - before[0], time.process_time() - before[1]
     chars = sum(len(note.text) for note in notes)
     cost = Cost(start_s, detect_s, cpu_s, len(notes), chars, _memory("VmHWM"), base)
     return Run(contestant, detector.version, frozenset(detector.labels), outcomes, cost)
-
-
-def _chunks(notes: Sequence[Note]) -> Iterator[Sequence[Note]]:
-    start = size = 0
-    for n, note in enumerate(notes, start=1):
-        size += len(note.text)
-        if size >= CHUNK_CHARS:
-            yield notes[start:n]
-            start, size = n, 0
-    if start < len(notes):
-        yield notes[start:]
 
 
 def _memory(figure: str) -> int:

@@ -1,8 +1,10 @@
 """All of this package that a plugin may import, beside the names of ``deid_assets`` itself.
 
 Here: the domain, which detectors and trainers are written in, on the standard library alone. ``decoding``: from the scores
-of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a
-format of notes is made of. ``corpora`` and ``drawing``: annotated notes and plots, for programs of a plugin's own. An import contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
+of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a format of
+notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
+``drawing``: annotated notes and plots, for programs of a plugin's own. An import contract keeps plugins to these;
+``deid_assets.testing`` is for their tests.
 """
 
 from deid_assets.core.detector import Detector, Failed, runs_of

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.vault import tables
+from deid_assets.vault.chain import FIRST, Chain
 from deid_assets.vault.keys import Keyring, Sealed
 
-FIRST = "0" * 64
 MAX_WHO_CHARS, MAX_REASON_CHARS = 100, 500
 
 
@@ -76,7 +74,7 @@ class Log:
     def __init__(self, keyring: Keyring, id_key: bytes) -> None:
         self._keyring = keyring
         key = Key(id_key)
-        self._chain = Key(key.derive("log chain"))
+        self._chain = Chain(Key(key.derive("log chain")).derive)
         self._reasons = Keyring([key.derive("log reasons")])
 
     def begin(self, connection: Connection) -> None:
@@ -97,7 +95,7 @@ class Log:
             "subjects": json.dumps(list(subjects)),
             "previous": previous,
         }
-        digest = self._hash(fields)
+        digest = self._chain.hash(fields)
         connection.execute(insert(tables.log).values(**fields, hash=digest))
         self._set_head(connection, seq + 1, digest)
 
@@ -111,8 +109,7 @@ class Log:
         for row in connection.execute(select(tables.log).order_by(tables.log.c.seq)).mappings():
             seq += 1
             fields = {name: row[name] for name in row if name != "hash"}
-            genuine = hmac.compare_digest(row["hash"], self._hash(fields))
-            if not genuine or row["seq"] != seq or row["previous"] != previous:
+            if row["seq"] != seq or not self._chain.follows(fields, row["hash"], previous=previous):
                 raise ProvenanceError(f"the vault's log: row {seq} is missing or altered; compare with a backup")
             previous = row["hash"]
             sealed = Sealed(self._reasons.current, row["reason_nonce"], row["reason"])
@@ -136,7 +133,3 @@ class Log:
         changed = connection.execute(table.update().where(table.c.name == "log_end").values(**sealed._asdict()))
         if not changed.rowcount:
             connection.execute(insert(table).values(name="log_end", **sealed._asdict()))
-
-    def _hash(self, fields: dict[str, Any]) -> str:
-        plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
-        return self._chain.derive(json.dumps(plain, sort_keys=True)).hex()

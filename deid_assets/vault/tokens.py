@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from deid_assets.core.detector import Failed
@@ -15,7 +15,8 @@ from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.policies.encrypt import open_tokens
-from deid_assets.vault.log import FIRST, AccessRequest
+from deid_assets.vault.chain import FIRST, Chain
+from deid_assets.vault.log import AccessRequest
 
 
 def open_all(notes: Sequence[Note], key: Key, request: AccessRequest, *, log: Path) -> list[Note | Failed]:
@@ -44,15 +45,15 @@ def check_log(log: Path, key: Key) -> str:
         ProvenanceError: A line was altered, or one before the last taken away. The last lines may be missing: keep
             the hash of the last elsewhere to see that.
     """
-    previous = FIRST
+    previous, chain = FIRST, _chain(key)
     lines = log.read_bytes().splitlines() if log.exists() else []
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
-            digest, genuine = row.pop("hash"), row["previous"] == previous
+            digest = row.pop("hash")
         except (ValueError, KeyError, TypeError, AttributeError):
-            digest, genuine, row = "", False, {}
-        if not genuine or not hmac.compare_digest(str(digest), _hash(row, key)):
+            digest, row = "", {}
+        if not chain.follows(row, digest, previous=previous):
             raise ProvenanceError(
                 f"{log}:{number}: altered, or lines before it are missing; compare with a backup, or name a new log"
             )
@@ -69,7 +70,7 @@ def _enter(log: Path, key: Key, request: AccessRequest, subjects: Sequence[str])
         "subjects": list(subjects),
         "previous": check_log(log, key),
     }
-    line = json.dumps({**row, "hash": _hash(row, key)}, ensure_ascii=False) + "\n"
+    line = json.dumps({**row, "hash": _chain(key).hash(row)}, ensure_ascii=False) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "ab") as file:
         file.write(line.encode())
@@ -77,5 +78,5 @@ def _enter(log: Path, key: Key, request: AccessRequest, subjects: Sequence[str])
         os.fsync(file.fileno())
 
 
-def _hash(row: Mapping[str, object], key: Key) -> str:
-    return key.derive("token log", json.dumps(row, sort_keys=True)).hex()
+def _chain(key: Key) -> Chain:
+    return Chain(partial(key.derive, "token log"))

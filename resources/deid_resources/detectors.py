@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, Protocol, TypeVar
 
 from deid_assets.core.detector import Detector, Failed, detect
-from deid_assets.core.note import Note
+from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
 from deid_assets.system.digests import digest_of_path, paths_in
@@ -98,7 +98,7 @@ class DetectorPool:
         located = _located(*self._locate(name), digests=self._digests)
         work = partial(_timed_in_worker, name=name, stage=stage, located=located)
         found: list[SpanSet | Failed] = []
-        waiting = deque([chunks_of(notes)] if notes else [])
+        waiting = deque([list(chunks_of(notes, CHUNK_CHARS))] if notes else [])
         deaths, seconds = 0, 0.0
         while waiting:
             chunks = waiting.popleft()
@@ -194,15 +194,3 @@ def _opened(name: str, located: _Located) -> Detector:
 
 def _located(plugin: str, options: Mapping[str, Any], *, digests: Mapping[str, str]) -> _Located:
     return _Located(plugin, options, digests.get(plugin, ""), tuple(digest_of_path(path) for path in paths_in(options)))
-
-
-def chunks_of(notes: Sequence[Note]) -> list[Sequence[Note]]:
-    """Return the notes in pieces of about ``CHUNK_CHARS``; one empty piece where there are none."""
-    chunks: list[Sequence[Note]] = []
-    start = size = 0
-    for n, note in enumerate(notes):
-        size += len(note.text)
-        if size >= CHUNK_CHARS:
-            chunks.append(notes[start : n + 1])
-            start, size = n + 1, 0
-    return [*chunks, notes[start:]] if start < len(notes) or not chunks else chunks

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.evaluation.intervals import Range, is_touched, union
+from deid_assets.extending.measuring import Range, is_touched, union
 from deid_generative.costs import DELETED, EMPTY_HOLE, HOLE, INSERTED, MATCH, Step, cheapest
 from deid_generative.placeholders import Word, words
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from deid_assets.evaluation.intervals import Range
 from deid_assets.extending import ConfigError
+from deid_assets.extending.measuring import Range
 from deid_generative.gbnf import grammar_of
 from deid_generative.prompts import Prompt, load_prompt
 from deid_generative.reading import Limits, Status, read_output

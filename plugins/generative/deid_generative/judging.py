@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.evaluation.intervals import union
-from deid_assets.evaluation.rewriting import Rewritten, StudyTable
 from deid_assets.extending import Detector, Document
+from deid_assets.extending.measuring import Rewritten, StudyTable, union
 from deid_generative.reading import Status
 from deid_generative.written import Backend, cut, stitched
 

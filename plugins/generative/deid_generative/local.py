@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from deid_assets.evaluation.intervals import Range
 from deid_assets.extending import ConfigError, PluginError
+from deid_assets.extending.measuring import Range
 from deid_generative.align import trimmed
 from deid_generative.decode import Decoded, Decoding, decode
 from deid_generative.grammar import CopyGrammar

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deid_assets.evaluation.intervals import Range, union
 from deid_assets.extending import Document, windows
+from deid_assets.extending.measuring import Range, union
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER, typed
 
 if TYPE_CHECKING:

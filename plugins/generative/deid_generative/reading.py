@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from deid_assets.evaluation.intervals import Range, union
 from deid_assets.extending import DetectorError
+from deid_assets.extending.measuring import Range, union
 from deid_generative.align import Alignment, Edit, align
 from deid_generative.placeholders import words
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from deid_assets.evaluation.rewriting import StudyTable
 from deid_assets.extending import Epoch, Report, Task, TrainingError
+from deid_assets.extending.measuring import StudyTable
 from deid_generative.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_generative.decode import Decoding
 from deid_generative.judging import judge

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from deid_assets.evaluation.intervals import Range
 from deid_assets.extending import Window, windows
+from deid_assets.extending.measuring import Range
 from deid_generative.reading import Reading, Status
 
 OVERLAP = 8
