@@ -1,12 +1,13 @@
 """A detector that tells everything it reads, and a search through all that is written."""
 
-import base64
-import json
-import quopri
-from pathlib import Path
-from urllib.parse import quote
+import sys
 
+import canaries
+import dagster as dg
 import pytest
+from canaries import contents
+
+from deid_assets.defs.instance import write_instance
 
 LEAKY = '''
 """Test detector that finds names beginning with Kanarien, and says what it reads wherever it can."""
@@ -23,6 +24,7 @@ import warnings
 import dagster
 
 from deid_assets import Phi, Span, SpanSet
+from deid_assets.plugins import load
 
 NAME = re.compile(r"\\bKanarien\\w+\\b")
 
@@ -36,10 +38,14 @@ class Detector:
     version = "1"
     labels = frozenset({Phi.NAME})
 
-    def __init__(self, *, mode="", on="."):
+    def __init__(self, *, mode="", on=".", plugin=""):
         self._mode, self._on = mode, on
+        self._other = load(plugin) if plugin else None
 
     def detect(self, notes):
+        if self._other:
+            logging.basicConfig(level=logging.DEBUG, force=True)
+            self._other.detect(notes)
         return [SpanSet.of(note, self._spans(note)) for note in notes]
 
     def _spans(self, note):
@@ -74,6 +80,10 @@ class Detector:
         import pydantic
 
         pydantic.TypeAdapter(int).validate_python(text)
+
+    def _talk_and_each(self, text):
+        self._talk(text)
+        self._each(text)
 
     def _exit(self, text):
         sys.exit(text)
@@ -116,25 +126,6 @@ def leaky_source():
     return LEAKY
 
 
-def spellings(secret: str) -> set[bytes]:
-    """How a secret may be written: UTF-8, UTF-16, UTF-32, JSON, hexadecimal, quoted-printable, Base64 in its alignments."""
-    plain = secret.encode()
-    wide = [secret.encode(f"utf-{bits}-{order}") for bits in (16, 32) for order in ("le", "be")]
-    told = [plain.hex().encode(), plain.hex().upper().encode(), quopri.encodestring(plain), quote(secret).encode()]
-    shifted = [base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4] for shift in range(3)]
-    return {plain, json.dumps(secret)[1:-1].encode(), secret.lower().encode(), *wide, *told, *shifted}
-
-
-def contents(path: Path) -> bytes:
-    """A file's bytes; of a Parquet file also its cells, which are compressed."""
-    found = path.read_bytes()
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        found += repr(pq.read_table(path).to_pydict()).encode()
-    return found
-
-
 @pytest.fixture(scope="session")
 def contents_of():
     """A file's bytes; of a Parquet file also its cells."""
@@ -144,17 +135,26 @@ def contents_of():
 @pytest.fixture(scope="session")
 def search():
     """Return where any of the secrets is written: in files under the roots, and in named texts."""
+    return canaries.search
 
-    def run(secrets, roots=(), **texts):
-        written = {str(path): contents(path) for root in roots for path in sorted(root.rglob("*")) if path.is_file()}
-        written |= {str(path): str(path.relative_to(root)).encode() for root in roots for path in root.rglob("*/")}
-        written |= {f"name of {path}": path.encode() for path in list(written)}
-        written |= {name: text.encode() for name, text in texts.items()}
-        return {
-            (secret, where)
-            for secret in secrets
-            for where, found in written.items()
-            if any(spelling in found for spelling in spellings(secret))
-        }
 
-    return run
+@pytest.fixture(scope="session")
+def leaky_site(tmp_path_factory, leaky_source, write_detector):
+    site = tmp_path_factory.mktemp("leaky")
+    write_detector(site, "leaky", body=leaky_source)
+    sys.path.insert(0, str(site))
+    yield site
+    sys.path.remove(str(site))
+
+
+@pytest.fixture
+def nest(installation, leaky_site, tmp_path, monkeypatch):
+    """An installation with a Dagster instance on disk, and all temporary files where they are searched."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    installation.detectors = ("leaky", "shade")
+    installation.configure(canaries.SETTINGS)
+    with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
+        installation.instance = instance
+        yield installation

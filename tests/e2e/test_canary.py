@@ -5,103 +5,17 @@ import os
 import subprocess
 import sys
 
-import dagster as dg
 import pytest
+from canaries import BROKEN, FILE, META, NAME, SECRETS, SETTINGS, WORD, canaries, drop, leaks
 
 from deid_assets.cli import app
-from deid_assets.core.redact import Policy
-from deid_assets.defs.instance import write_instance
-from deid_assets.defs.vaulting import redacted_notes
 
 # Outside pytest a warning goes to standard error, which is searched.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-NAME = "Kanarienvögel"
-WORD = "plainwordcanary"
-META = "metacanaryvalue"
-PATIENT = "patientcanarykey"
-FILE = "filenamecanary"
-BROKEN = "brokenlinecanary"
-SECRETS = (NAME, WORD, META, PATIENT, FILE, BROKEN)
-IDENTIFIERS = (NAME, META, PATIENT, FILE, BROKEN)
-"""What must not be in a release either; other words of a note may."""
-
-SETTINGS = """\
-ensemble = ["leaky"]
-policies = ["tag", "surrogate"]
-release_policy = "surrogate"
-languages = ["en"]
-release.require = "none"
-[gates]
-quarantined = 0.5
-min_gold_characters = 1
-[gates.recall]
-ALL = 0.3
-"""
-
-
-@pytest.fixture(scope="session")
-def leaky_site(tmp_path_factory, leaky_source, write_detector):
-    site = tmp_path_factory.mktemp("leaky")
-    write_detector(site, "leaky", body=leaky_source)
-    sys.path.insert(0, str(site))
-    yield site
-    sys.path.remove(str(site))
-
 
 @pytest.fixture
-def nest(installation, leaky_site, tmp_path, monkeypatch):
-    """An installation with a Dagster instance on disk, and all temporary files where they are searched."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    installation.detectors = ("leaky", "shade")
-    installation.configure(SETTINGS)
-    with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
-        installation.instance = instance
-        yield installation
-
-
-def canaries(records):
-    """Notes with a canary in every field, and lines that cannot be read."""
-    for record in records:
-        text = f"{NAME} was seen. The {WORD} is noted. {record['text']}"
-        spans = [{"start": 0, "end": len(NAME), "label": "NAME"}]
-        yield {**record, "text": text, "spans": spans, "meta": {"ward": META}, "patient_id": PATIENT}
-    yield {"id": "note-bad-text", "text": [BROKEN, NAME]}
-    yield {"id": "note-bad-offset", "text": f"{BROKEN} {NAME}", "spans": [{"start": 0, "end": 9999, "label": "NAME"}]}
-    yield {"id": "note-bad-lang", "text": f"{NAME} was seen again, by another doctor.", "lang": BROKEN}
-    yield {"id": "note-bad-label", "text": NAME, "spans": [{"start": 0, "end": 3, "label": BROKEN}]}
-
-
-def drop(nest, note_records, first=0):
-    return nest.receive(list(canaries(note_records(first))), name=f"{FILE}.jsonl")
-
-
-def guarded(nest):
-    """Every folder that promises to hold no text."""
-    temporary = nest.root.parent / "tmp"
-    folders = (nest.dagster_home, nest.store / "internal", nest.home / "reports", temporary)
-    return [folder for folder in folders if folder.is_dir()]
-
-
-def leaks(nest, search, **texts):
-    databases = {path.name: path.read_bytes().decode("latin-1") for path in nest.home.glob("deid.sqlite*")}
-    published = [nest.home / "released", nest.store / "published"]
-    return (
-        search(SECRETS, guarded(nest), **texts)
-        | search(IDENTIFIERS, published)
-        | {
-            (secret, name)
-            for name, found in databases.items()
-            for secret in SECRETS
-            if secret.encode().decode("latin-1") in found
-        }
-    )
-
-
-@pytest.fixture
-def run_and_search(nest, note_records, search, capfd):
+def run_and_search(nest, note_records, capfd):
     """Make everything of a batch, by default one of canaries, and return Dagster's result and the leaks."""
 
     def run(batch=None):
@@ -111,7 +25,7 @@ def run_and_search(nest, note_records, search, capfd):
         nest.run_scores()
         out, err = capfd.readouterr()
         shown = "\n".join(nest.failures(result).values())
-        return result, leaks(nest, search, stdout=out, stderr=err, failures=shown)
+        return result, leaks(nest, stdout=out, stderr=err, failures=shown)
 
     return run
 
@@ -221,32 +135,6 @@ def test_a_failed_check_of_raw_notes_leaks_nothing(nest, note_records, run_and_s
     assert found == set()
 
 
-class QuotingReplacer:
-    """A replacer that fails with the text in its message."""
-
-    def __call__(self, text, span, context):
-        raise ValueError(text)
-
-
-@pytest.mark.slow
-def test_a_replacer_that_raises_with_text_leaks_nothing(nest, note_records, search, capfd):
-    batch = drop(nest, note_records)
-    nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky", "merged_spans")
-    asset = redacted_notes(nest.settings(), Policy("tag", default=QuotingReplacer(), actions={}))
-
-    result = dg.materialize(
-        [asset],
-        partition_key=batch,
-        instance=nest.instance,
-        resources=nest.definitions().resources,
-        raise_on_error=False,
-    )
-    out, err = capfd.readouterr()
-
-    assert "quarantine_share" in nest.failures(result)["redacted_notes__tag"]
-    assert leaks(nest, search, stdout=out, stderr=err) == set()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
@@ -300,4 +188,4 @@ def test_the_command_line_of_dagster_and_make_run_leak_nothing(nest, leaky_site,
 
     assert "spans__leaky" in trunk
     assert batch in quickstart
-    assert leaks(nest, search, trunk=trunk, quickstart=quickstart) == set()
+    assert leaks(nest, trunk=trunk, quickstart=quickstart) == set()
