@@ -12,9 +12,9 @@ from deid_assets.policies.date_shapes import Candidate, DatePart, likely_candida
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
 _LAST_YEAR = 2999
-FIRST_COMPACT, LAST_COMPACT = 1850, 2150
+_FIRST_COMPACT, _LAST_COMPACT = 1850, 2150
 _MONTH_DAYS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-MAX_CHARS = 80
+_MAX_CHARS = 80
 _CACHED = 32_768
 
 
@@ -102,7 +102,7 @@ def reading(text: str, lang: str | None) -> Reading | None:
 
     A time of day may stand before or after. The latest readings are kept in memory, with their texts.
     """
-    if len(text) > MAX_CHARS:
+    if len(text) > _MAX_CHARS:
         return None
     shape = shape_of(text)
     return _read(text, likely_candidates(shape, lang)) or _read(text, other_candidates(shape, lang))
@@ -159,7 +159,7 @@ def _filled(part: DatePart, text: str) -> Written | None:
             quarter = int(digits)
     if year is not None and year > _LAST_YEAR:
         return None
-    if part.is_compact and year is not None and not FIRST_COMPACT <= year <= LAST_COMPACT:
+    if part.is_compact and year is not None and not _FIRST_COMPACT <= year <= _LAST_COMPACT:
         return None
     return Written(year, month, day, quarter, part)
 

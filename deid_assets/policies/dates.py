@@ -8,7 +8,6 @@ from functools import cache
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
-from deid_assets.policies.date_plans import moved_plain
 from deid_assets.policies.date_reading import Reading, Written, reading
 from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, writer_of
 from deid_assets.policies.drawing import Draw
@@ -57,11 +56,6 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
         days: The offset, not 0.
         keep_season: Write the season in place of a holiday; without it a holiday is not moved.
     """
-    return moved_plain(text, lang, days) or moved_by_reading(text, lang, days=days, keep_season=keep_season)
-
-
-def moved_by_reading(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
-    """Return the same as ``moved``, the long way: for partial dates, ranges, seasons, and dates beside a time."""
     found = reading(text, lang)
     if found is None:
         return None
@@ -71,7 +65,7 @@ def moved_by_reading(text: str, lang: str | None, *, days: int, keep_season: boo
 
 
 def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
-    """Return any other date or range after the move, or nothing where it cannot be moved."""
+    """Return the date or range after the move, or nothing where it cannot be moved."""
     part = found.first.part
     weekday = 0 if part.weekday is None else (part.weekday + days) % 7
     if found.ordinal and (keep_season or not part.is_holiday):
