@@ -14,6 +14,7 @@ import numpy as np
 from deid_assets import Note
 from deid_assets.extending import InputError, PluginError
 from deid_zero_shot.points import Points, sweep
+from deid_zero_shot.scorer import KEPT
 
 FILE = "calibration.json"
 FORMAT = 1
@@ -106,7 +107,7 @@ def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold
     Raises:
         InputError: The target is none, or the notes have no PHI or nothing else.
     """
-    found = sweep(points)
+    found = sweep(points).below(KEPT)
     if not 0 < found.positives < found.total:
         raise InputError("the development notes need words with and without PHI; give annotated notes")
     beta, wanted = _target(target)

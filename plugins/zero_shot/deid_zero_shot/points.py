@@ -104,6 +104,11 @@ class Sweep(NamedTuple):
     positives: int
     total: int
 
+    def below(self, most: float) -> Sweep:
+        """Return the part with thresholds below a score."""
+        part = self.thresholds < most
+        return self._replace(thresholds=self.thresholds[part], tp=self.tp[part], fp=self.fp[part])
+
     @property
     def recall(self) -> Floats:
         """Share of the PHI that is redacted."""

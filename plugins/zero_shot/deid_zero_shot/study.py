@@ -188,7 +188,7 @@ def ensemble_gain(
     own, other = points(judged.dev), with_redacted(points(judged.dev), judged.dev, dev)
     wanted = decided(own.gold, other.scores < KEPT).precision or 0.0
     chosen = -np.inf
-    for log_threshold in sweep(own).thresholds:
+    for log_threshold in sweep(own).below(KEPT).thresholds:
         precision = decided(own.gold, (other.scores < KEPT) | (own.scores < log_threshold)).precision
         if precision is not None and precision >= wanted:
             chosen = max(chosen, float(log_threshold))

@@ -68,6 +68,17 @@ def test_a_wanted_recall_is_reached_at_the_highest_precision(pairs: list[tuple[i
     assert own.precision == pytest.approx(max(one.precision for one in every if one.recall and one.recall >= wanted))
 
 
+def test_what_is_never_redacted_is_within_no_threshold() -> None:
+    found = points([(KEPT, True), (KEPT, True), (-3, False), (-2, True), (KEPT, False)])
+
+    chosen = calibration.choose(found, "f2")
+
+    assert -2 < chosen.log_threshold < 1
+    assert chosen.recall == pytest.approx(1 / 3)
+    with pytest.raises(InputError, match="no threshold reaches"):
+        calibration.choose(found, "recall=0.9")
+
+
 def test_f2_redacts_no_less_than_f_half() -> None:
     rng = np.random.default_rng(0)
     gold = rng.random(400) < 0.2
