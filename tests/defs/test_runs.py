@@ -71,7 +71,7 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes
 
     assert (outcome.stopped, outcome.faults) == (True, [])
     assert [one.batch for one in outcome.left] == [one.batch for one in passes[1:]]
-    assert graph.corpus.files.batches("spans/stencil") == [passes[0].batch]
+    assert graph.installation.files.batches("spans/stencil") == [passes[0].batch]
     assert f"2 left: {passes[1].batch}, {passes[2].batch}" in console.file.getvalue()
 
 
