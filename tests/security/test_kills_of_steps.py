@@ -42,6 +42,8 @@ def each_kill(killed_at, campaign):
             died = killed_at(step, action)
             look(step)
             campaign.count("killed" if died else "came to its end")
+            if step % 20 == 0:
+                campaign.tell(f"  {campaign.counts}")
             if not died:
                 return
         assert not campaign.is_whole
