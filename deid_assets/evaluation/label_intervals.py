@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import ConfigError
 from deid_assets.evaluation.comparison import Interval
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.evaluation.note_outcomes import NoteOutcome
-from deid_assets.evaluation.resampling import RESAMPLES
+from deid_assets.evaluation.resampling import RESAMPLES, bounds, check_resamples, totals_of_draws
 
 Floats = NDArray[np.float64]
 
@@ -59,8 +58,7 @@ def left_by_label(
     Source:
         Percentile bootstrap of Efron (1979); where the share is 0 or 1, Wilson (1927) over the units.
     """
-    if resamples < 100:
-        raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
+    check_resamples(resamples)
     labels, gold, left = _tables(outcomes, patients or {})
     drawn = _drawn(gold, left, resamples, seed)
     rows = [_row(label, gold[:, at], left[:, at], drawn[:, at]) for at, label in enumerate(labels)]
@@ -87,24 +85,16 @@ def _tables(outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]) -> tup
 
 def _drawn(gold: Floats, left: Floats, resamples: int, seed: int) -> Floats:
     """Return the share left of every label in every draw, (resamples, labels); NaN where there is no gold."""
-    units = len(gold)
-    generator = np.random.default_rng([seed, 2])
-    found = np.full((resamples, gold.shape[1]), np.nan)
-    for draw in found:
-        weights = np.bincount(generator.integers(0, units, units), minlength=units).astype(np.float64)
-        below = weights @ gold
-        np.divide(weights @ left, below, out=draw, where=below > 0)
+    labels = gold.shape[1]
+    totals = totals_of_draws(np.hstack((gold, left)), resamples, [seed, 2])
+    below = totals[:, :labels]
+    found: Floats = np.full((resamples, labels), np.nan)
+    np.divide(totals[:, labels:], below, out=found, where=below > 0)
     return found
 
 
 def _row(label: str, gold: Floats, left: Floats, drawn: Floats) -> Left:
     total, hits = int(gold.sum()), int(left.sum())
     units, value = int(np.count_nonzero(gold)), hits / total
-    if units < 2:
-        bounds = 0.0, 1.0
-    elif 0 < value < 1:
-        low, high = np.nanquantile(drawn, (0.025, 0.975))
-        bounds = float(low), float(high)
-    else:
-        bounds = wilson(units if value else 0, units)
-    return Left(label, total, hits, units, Interval(value, *wilson(hits, total)), Interval(value, *bounds))
+    resampled = Interval(value, *bounds(value, drawn, units))
+    return Left(label, total, hits, units, Interval(value, *wilson(hits, total)), resampled)

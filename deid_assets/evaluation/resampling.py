@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,7 @@ def compare(
         InputError: There is no detector, no note, or the detectors were not scored on the same notes.
         ConfigError: ``resamples`` is below 100.
     """
-    if resamples < 100:
-        raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
+    check_resamples(resamples)
     tables = _tables(rows, patients or {})
     names = list(rows)
     units = tables.shape[1]
@@ -84,12 +83,7 @@ def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
     """Return totals of every draw, (resamples, detectors, counts): a draw gives each unit a multinomial weight."""
     detectors, units, counts = tables.shape
     side_by_side = np.ascontiguousarray(tables.transpose(1, 0, 2).reshape(units, detectors * counts))
-    generator = np.random.default_rng([seed, 0])
-    totals = np.empty((resamples, detectors * counts))
-    for draw in range(resamples):
-        weights = np.bincount(generator.integers(0, units, units), minlength=units).astype(np.float64)
-        totals[draw] = weights @ side_by_side
-    return totals.reshape(resamples, detectors, counts)
+    return totals_of_draws(side_by_side, resamples, [seed, 0]).reshape(resamples, detectors, counts)
 
 
 def _exchanged(baseline: Floats, other: Floats, resamples: int, seed: int) -> Floats:
@@ -118,13 +112,37 @@ def _ratios(totals: Floats) -> Floats:
 def _intervals(table: Floats, observed: Floats, drawn: Floats) -> dict[Measure, Interval]:
     per_unit = _ratios(table)
     return {
-        measure: Interval(float(observed[at]), *_bounds(float(observed[at]), drawn[:, at], per_unit[:, at]))
+        measure: Interval(float(observed[at]), *bounds(float(observed[at]), drawn[:, at], _trials(per_unit[:, at])))
         for at, measure in _defined(observed)
     }
 
 
-def _bounds(value: float, drawn: Floats, per_unit: Floats) -> tuple[float, float]:
-    trials = int(np.count_nonzero(~np.isnan(per_unit)))
+def _trials(per_unit: Floats) -> int:
+    return int(np.count_nonzero(~np.isnan(per_unit)))
+
+
+def check_resamples(resamples: int) -> None:
+    """Refuse too few draws.
+
+    Raises:
+        ConfigError: There are fewer than 100.
+    """
+    if resamples < 100:
+        raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
+
+
+def totals_of_draws(table: Floats, resamples: int, seed: Sequence[int]) -> Floats:
+    """Return the totals of every draw of units with replacement, (resamples, columns), from (units, columns)."""
+    units = len(table)
+    generator = np.random.default_rng(seed)
+    totals = np.empty((resamples, table.shape[1]))
+    for draw in totals:
+        draw[:] = np.bincount(generator.integers(0, units, units), minlength=units).astype(np.float64) @ table
+    return totals
+
+
+def bounds(value: float, drawn: Floats, trials: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share: of its draws, or Wilson's over the units where it is 0 or 1."""
     if trials < 2:
         return 0.0, 1.0
     if 0 < value < 1:
