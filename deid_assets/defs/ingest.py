@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from deid_assets.defs.judging import judge_notes, judge_spans, note_checks, span
 from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault
 from deid_assets.intake.arrivals import Arrival, check_arrival
-from deid_assets.intake.reader import Found, landing_folder, languages_word, read_batch, source_of, summarize
+from deid_assets.intake.reader import Found, landing_folder, languages_word, read_whole, source_of, summarize
 from deid_assets.intake.reading import How, how_to_read
 from deid_assets.intake.states import is_withdrawn
 from deid_assets.languages import CODES, language_of
@@ -51,10 +52,8 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
     if is_withdrawn(files, batch):
         raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
     arrival, how = _arrival_of(batch, installation)
-    ignored: list[tuple[str, str]] = []
-    notes, faults = _sorted_out(
-        read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))), lang=how.lang
-    )
+    entries, ignored = _read(batch, installation)
+    notes, faults = _sorted_out(entries, lang=how.lang)
     withheld = _withheld(faults, taken={note.note_id for note in notes})
     failed = [Failed(note_id, RAW_NOTES, kind) for note_id, kind, _, _ in withheld]
     languages = Counter(note.lang or "unknown" for note in notes)
@@ -94,6 +93,12 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
         },
         publish=lambda _: record_notes(installation, batch, notes),
     )
+
+
+def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tuple[str, str]]]:
+    """Return what a batch's files hold and what was passed over, read in a worker process."""
+    (read,) = installation.detectors.map(partial(read_whole, settings=installation.settings), [batch])
+    return read
 
 
 def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
@@ -168,7 +173,7 @@ def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput
     known = {note.note_id for note in notes}
     gold = [
         as_gold(found.what.spans)
-        for found in read_batch(installation.settings, installation.files, batch)
+        for found in _read(batch, installation)[0]
         if isinstance(found.what, Annotated) and found.what.spans is not None and found.what.note.note_id in known
     ]
     note_table, span_table = spans_to_tables(gold)

@@ -115,6 +115,17 @@ def read_batch(
                 yield Found("", found)
 
 
+def read_whole(batch: str, *, settings: Settings) -> tuple[list[Found], list[tuple[str, str]]]:
+    """Return what ``read_batch`` yields, and name and rule of each file that it passes over.
+
+    For a worker process, since a library that a format needs may abort on a damaged file. The key is read there.
+    """
+    ignored: list[tuple[str, str]] = []
+    files = StoreFiles(settings.store, key=settings.receipt_key())
+    found = list(read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))))
+    return found, ignored
+
+
 def source_of(settings: Settings, batch: str) -> Path | None:
     """Return the file or folder that arrived as a batch; of a part, what it was cut from, where that is still there."""
     landing = landing_folder(settings, batch).parent

@@ -17,17 +17,18 @@ from rich.console import Console
 from sqlalchemy.exc import DBAPIError
 
 from deid_assets.config import Settings
-from deid_assets.core.errors import DeidError, InputError
+from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
 from deid_assets.defs.evidence import page_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.landing import left_alone, take_in
+from deid_assets.defs.landing import landing_store, left_alone, take_in
 from deid_assets.defs.measuring import advice
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, own_console
 from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
+from deid_assets.intake.parts import waiting
 from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.store.approvals import find_approval
@@ -36,6 +37,7 @@ from deid_assets.synthesis import write_sample
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.checks import check_ensemble, checked_snapshot
 from deid_resources.installation import Installation
+from deid_resources.processes import run_parts
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026
@@ -84,9 +86,20 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         console.print("What was named arrived before, byte for byte, or waits to be split.", highlight=False)
     for rule, count in sorted(Counter(rule for _, rule in left_alone(settings, settle_s=0)).items()):
         console.print(f"Left in the landing folder: {count:,}, {rule}.", style="yellow", highlight=False)
-    parts = split_arrivals(settings)
+    parts = _split(settings, console)
     if len(parts) > 1:
         console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)
+
+
+def _split(settings: Settings, console: Console) -> list[str]:
+    """Make batches of what is large, in a worker process: it is read, and a library may abort on a damaged file."""
+    if not waiting(landing_store(settings)):
+        return []
+    try:
+        return run_parts(split_arrivals, [settings], workers=settings.workers)[0]
+    except WorkerError as error:
+        console.print(f"What is large is not split: {error}.", style="red", markup=False, highlight=False)
+        return []
 
 
 def _sweep(installation: Installation) -> None:

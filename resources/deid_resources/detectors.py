@@ -129,14 +129,13 @@ class DetectorPool:
 
         Args:
             work: Can be pickled, as its arguments and results can.
-            parts: Of the batch; a single one stays in this process.
+            parts: Of the batch. A single one goes to a worker too: a plugin's abort must not end this process.
             on_progress: Called with the number of finished parts.
 
         Raises:
             WorkerDied: Nothing of the batch is kept.
+            WorkerError: The work raised what is no ``DeidError``.
         """
-        if self._workers == 1 or len(parts) == 1:
-            return [work(part) for part in parts]
         return run_parts(work, parts, workers=self._workers, on_progress=on_progress)
 
     def map_detecting(

@@ -68,6 +68,25 @@ def test_a_replacer_that_raises_or_talks_with_text_leaks_nothing(nest, note_reco
             assert "quarantine_share" in shown, how
 
 
+def test_a_replacer_that_aborts_stops_its_batch_alone(nest, note_records, capfd):
+    batch = drop(nest, note_records)
+    nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky", "merged_spans")
+    policies = [Policy(name, default=Replacer("abort"), actions={}) for name in ("tag", "other")]
+
+    result = dg.materialize(
+        [redacted_notes(nest.settings(), policies[0], released=policies[1])],
+        partition_key=batch,
+        instance=nest.instance,
+        resources=nest.definitions().resources,
+        raise_on_error=False,
+    )
+
+    out, err = capfd.readouterr()
+    shown = "\n".join(nest.failures(result).values())
+    assert "a worker process ended early" in shown
+    assert leaks(nest, stdout=out, stderr=err, failures=shown) == set()
+
+
 def test_no_file_that_holds_note_text_is_open_to_others_under_umask_000(nest, note_records, monkeypatch):
     before = os.umask(0)
     try:
