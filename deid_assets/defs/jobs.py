@@ -12,7 +12,7 @@ from deid_assets.defs.ingest import RAW_NOTES
 from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.splitting import split_arrivals
-from deid_assets.intake.arrivals import find_arrival
+from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.states import open_batches
 from deid_assets.store.files import ALL
@@ -193,14 +193,16 @@ def _asked_again(installation: Installation, batch: str) -> str:
     Dagster starts one run per key, so that a failure is not tried for ever.
     """
     try:
-        arrival = find_arrival(installation.files, batch)
-        raw = installation.files.find(RAW_NOTES, batch)
+        # The receipt alone: this is asked of every batch at every tick.
+        arrival = installation.files.find(ARRIVAL, batch)
+        attempt = int(arrival.counts["attempt"]) if arrival else 0
+        raw = installation.files.find(RAW_NOTES, batch) if attempt else None
     except DeidError:  # the run itself says what is wrong
         return ""
-    if arrival is None or not arrival.attempt:
+    if arrival is None or not attempt:
         return ""
-    is_made = raw is not None and raw.inputs.get(arrival.receipt.name) == arrival.receipt.digest
-    return "" if is_made else f"{batch}.{arrival.attempt}"
+    is_made = raw is not None and raw.inputs.get(arrival.name) == arrival.digest
+    return "" if is_made else f"{batch}.{attempt}"
 
 
 def jobs(detectors: Sequence[str]) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:

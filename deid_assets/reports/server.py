@@ -23,7 +23,7 @@ _SERVED = frozenset({".html", ".json", ".csv"})
 class Handler(SimpleHTTPRequestHandler):
     """Gives out the files that lie in the folder itself and are of a kind that reports are."""
 
-    def send_head(self) -> BinaryIO | None:  # type: ignore[override]
+    def send_head(self) -> BinaryIO | None:
         """Open what is asked for, or answer that there is no such thing.
 
         A host name other than this machine's is refused: a page from elsewhere may point its own name here.
@@ -34,7 +34,7 @@ class Handler(SimpleHTTPRequestHandler):
         if host not in (ADDRESS, "localhost") or not is_report or not path.is_file():
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
-        return super().send_head()  # type: ignore[return-value]
+        return super().send_head()
 
     def log_message(self, *_: object) -> None:
         """Write nothing: the UI's terminal is for the UI."""
