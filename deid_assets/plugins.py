@@ -24,6 +24,7 @@ TRAINERS = "deid_assets.trainers"
 FORMATS = "deid_assets.formats"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
+TRAINS_ADAPTERS = "trains-adapters"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 _executed: dict[str, tuple[ModuleType, str]] = {}
@@ -62,6 +63,11 @@ class Plugin:
     def exports_onnx(self) -> bool:
         """Whether its models are networks that it can export to ONNX; its keywords say so with ``exports-onnx``."""
         return EXPORTS_ONNX in self.keywords
+
+    @property
+    def trains_adapters(self) -> bool:
+        """Whether its models are adapters on a base; its keywords say so with ``trains-adapters``."""
+        return TRAINS_ADAPTERS in self.keywords
 
     @property
     def code_version(self) -> str:

@@ -14,7 +14,7 @@ from deid_assets.plugins import Plugin
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX
 from deid_resources.snapshot import software_version
-from deid_resources.taggers import FILES, model_asset
+from deid_resources.taggers import FILES, asked_by, model_asset, trained_asset
 
 GROUP = "training"
 
@@ -47,13 +47,13 @@ def tagger_assets(
 
 def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -> list[dg.AssetsDefinition]:
     plugin = plugins[recipe.plugin]
-    asked = plugins.get(str(recipe.settings.get("predictions_of", "")))
+    asked = plugins.get(asked_by(recipe))
     versions = "+".join(one.code_version for one in (plugin, asked) if one)
     tags = {"deid/recipe": recipe.name}
     tagger = audited_asset(
         partial(training.make_tagger, recipe=recipe),
         AssetDeclaration(
-            key=f"tagger/{recipe.name}",
+            key=trained_asset(recipe, plugins),
             checks=training.TAGGER_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS],
             code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",

@@ -28,7 +28,7 @@ SPLITTING_JOB = "split_large_arrivals"
 SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
 """Assets that sum up over all batches, and so have no partitions."""
 
-TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "onnx")
+TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "adapter", "onnx")
 """Assets that are trained before the first batch, and so have no partitions either."""
 
 ON_DEMAND = {"deid/on_demand": "yes"}

@@ -1,5 +1,6 @@
 """tagger/<recipe> and onnx/<recipe>: models of one's own notes, with cards and gates."""
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,12 +19,14 @@ from deid_assets.quality import Verdict
 from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
 from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
+from deid_assets.reports.rewriting import alterations_md, audit_md, epochs_md, study_md
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Corpus, Recipe, train_model
 from deid_assets.training.analysis import answer, describe
 from deid_assets.training.analysis_models import Answered
+from deid_assets.training.card import TAGGER
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
 from deid_assets.training.scoring import TagScores, score_outcomes
@@ -77,9 +80,30 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
             "seconds": card.seconds,
             "bytes": card.size_bytes,
         },
-        metadata={**show_card(card), **show_analysis(analysis), **show_page(page, name="html")},
+        metadata={
+            **show_card(card),
+            **show_rewriting(work, dev),
+            **show_analysis(analysis),
+            **show_page(page, name="html"),
+        },
         publish=lambda _: _write(page, analysis_html(analysis)),
     )
+
+
+def show_rewriting(model: Path, dev: Sequence[Document]) -> dict[str, dg.MetadataValue]:
+    """Return what the UI shows of a model that rewrites notes: the study's table, each epoch, and doubts of the gold."""
+    curve = json.loads((model / TAGGER).read_text(encoding="utf-8")).get("curve") or []
+    points = [point for point in curve if isinstance(point, dict) and point.get("measures")]
+    if not points:
+        return {}
+    best = max(points, key=lambda point: float(point["measures"]["f1"]))
+    unlabelled = {document.note.note_id for document in dev if not document.spans}
+    return {
+        "rewriting": dg.MetadataValue.md(study_md(best["measures"])),
+        "alterations": dg.MetadataValue.md(alterations_md(best["measures"])),
+        "epochs": dg.MetadataValue.md(epochs_md(points)),
+        "annotation_audit": dg.MetadataValue.md(audit_md(points, unlabelled)),
+    }
 
 
 def _size(dev: Sequence[Document]) -> dict[str, int]:

@@ -31,6 +31,7 @@ ZONES: Mapping[str, Zone] = {
     "raw_notes": Zone.RESTRICTED,
     "training_corpus": Zone.RESTRICTED,
     "tagger": Zone.RESTRICTED,
+    "adapter": Zone.RESTRICTED,
     "onnx": Zone.RESTRICTED,
     "redacted_notes": Zone.RESTRICTED,
     "synthetic_corpus": Zone.PUBLISHED,

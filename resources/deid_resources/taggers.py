@@ -68,7 +68,7 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
     if runner is None:
         return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {ONNX} is not installed")
     # A tagger that asks another detector gives something else when that one changes.
-    asked = plugins.get(str(recipe.settings.get("predictions_of", "")))
+    asked = plugins.get(asked_by(recipe))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
     digest = hashlib.sha256(made_of.encode()).hexdigest()
     return replace(runner, name=recipe.name, digest=digest, summary=recipe.description or trainer.summary)
@@ -77,7 +77,18 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
 def model_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
     """Return the asset whose model folder a recipe's detector runs: the export where there is one."""
     trainer = plugins.get(recipe.plugin)
-    return f"{ONNX if trainer and trainer.exports_onnx else 'tagger'}/{recipe.name}"
+    return f"{ONNX}/{recipe.name}" if trainer and trainer.exports_onnx else trained_asset(recipe, plugins)
+
+
+def trained_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
+    """Return the asset that training a recipe makes: ``adapter/NAME`` where that is one, else ``tagger/NAME``."""
+    trainer = plugins.get(recipe.plugin)
+    return f"{'adapter' if trainer and trainer.trains_adapters else 'tagger'}/{recipe.name}"
+
+
+def asked_by(recipe: Recipe) -> str:
+    """Return the detector that a recipe's tagger asks, by name, or nothing."""
+    return str(recipe.settings.get("predictions_of") or recipe.settings.get("checker") or "")
 
 
 class TaggerModels:

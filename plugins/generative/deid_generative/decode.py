@@ -104,7 +104,8 @@ class _Run:
     def _take(self, row: torch.Tensor) -> int:
         """Write the next token and return it."""
         token = self._best(row) if self._decoding.constrained else int(row.argmax())
-        self._state = self._grammar.advance(self._state, token)
+        if self._decoding.constrained or self._decoding.ahead:
+            self._state = self._grammar.advance(self._state, token)
         if token == self._grammar.end:
             self._over = True
         else:

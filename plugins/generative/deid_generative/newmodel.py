@@ -97,6 +97,8 @@ def learn_to_copy(
     Raises:
         TrainingError: There is no text, or the loss is no number.
     """
+    if not settings.steps:
+        return
     streams = [tokens for text in texts if len(tokens := speech.plain(text)[0]) >= settings.shortest]
     if not streams:
         raise TrainingError("no note is long enough to learn copying from; give more notes, or lower new.shortest")
