@@ -258,6 +258,6 @@ def redacted_of(notes: pa.Table, edits: pa.Table) -> Iterator[tuple[Note, Redact
     for note_id, *row in zip(edits.column("note_id").to_pylist(), *offsets, labels, strict=True):
         found.setdefault(note_id, []).append(Edit(*row))
     columns = [notes.column(name).to_pylist() for name in ("note_id", "text", "patient_id", "lang")]
-    for row in zip(*columns, strict=True):
-        note = Note(*row)
+    for of_note in zip(*columns, strict=True):
+        note = Note(*of_note)
         yield note, Redacted(note.note_id, note.text, tuple(found.get(note.note_id, ())))

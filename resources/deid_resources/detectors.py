@@ -98,7 +98,8 @@ class DetectorPool:
         located = _located(*self._locate(name), digests=self._digests)
         work = partial(_timed_in_worker, name=name, stage=stage, located=located)
         found: list[SpanSet | Failed] = []
-        waiting = deque([list(chunks_of(notes, CHUNK_CHARS))] if notes else [])
+        whole: list[Sequence[Note]] = [*chunks_of(notes, CHUNK_CHARS)]
+        waiting = deque([whole] if notes else [])
         deaths, seconds = 0, 0.0
         while waiting:
             chunks = waiting.popleft()
