@@ -14,7 +14,7 @@ from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
 from deid_rules.misread import mend, with_more
 from deid_rules.rulebook import Rulebook, rules_of
-from deid_rules.view import View
+from deid_rules.view import View, views_of
 
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
@@ -93,7 +93,7 @@ class RulesDetector:
             if note.text:
                 by_langs.setdefault(self._read_as(note), []).append(index)
         for langs, indexes in by_langs.items():
-            views = [View(notes[index].text) for index in indexes]
+            views = list(views_of([notes[index].text for index in indexes]))
             for index, candidates in zip(indexes, self._rulebook(langs).find(views), strict=True):
                 found[index] = candidates
         if self._ocr:

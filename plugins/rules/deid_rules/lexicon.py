@@ -156,12 +156,14 @@ class Lexicon:
         for ending, instead in sorted(set(endings)):
             self._endings.setdefault(ending, []).append(instead)
         self._longest_ending = max(map(len, self._endings), default=0)
+        self.inflects = bool(self._endings)
+        """Whether words have endings."""
         self.stems: Callable[[str], tuple[str, ...]] = _Memory(self._stems_of).__getitem__
         """Words that a word in lower case may be without its ending, the longest ending first."""
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
         """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
-        self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_at).__getitem__
-        """The phrases that begin with a word in lower case: by second word, the longest first."""
+        self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_of).__getitem__
+        """The phrases that begin with a word, in any case: by second word, the longest first."""
 
     def is_phrase(self, words: Sequence[str]) -> bool:
         """Whether the words are a whole phrase of a list."""
@@ -202,7 +204,8 @@ class Lexicon:
         common = any(part & Kind.COMMON for part in parts) and not any(part & Kind.NAME for part in parts)
         return Kind.COMMON if common else 0
 
-    def _phrases_at(self, first: str) -> Mapping[str, Entries]:
+    def _phrases_of(self, word: str) -> Mapping[str, Entries]:
+        first = word.lower()
         merged: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
         for layer in self._layers:
             for second, entries in layer.phrases_at(first).items():

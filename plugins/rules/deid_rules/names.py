@@ -33,12 +33,9 @@ class NameFinder:
 
     def find(self, view: View) -> Iterator[Candidate]:
         """Yield a candidate for each name."""
-        words, done, kind_of = view.words, -1, self._kind
-        for index in view.capitals:
-            if index <= done:
-                continue
-            kind = kind_of(words[index])
-            if kind and not kind & Kind.NAME and not self._pairs_only and not is_initial(words[index]):
+        done, words = -1, view.capital_words
+        for index, word, kind in zip(view.capitals, words, map(self._kind, words), strict=True):
+            if index <= done or (kind and not kind & Kind.NAME and not self._pairs_only and len(word) > 1):
                 continue
             found = self._name(view, index, kind)
             if found is not None:

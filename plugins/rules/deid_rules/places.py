@@ -27,13 +27,9 @@ class PlaceFinder:
 
     def find(self, view: View) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word."""
-        phrases, words = self._phrases, view.words
-        done = -1
-        for index in view.capitals:
-            if index <= done:
-                continue
-            seconds = phrases(words[index].lower())
-            if not seconds:
+        words, done = view.words, -1
+        for index, seconds in zip(view.capitals, map(self._phrases, view.capital_words), strict=True):
+            if not seconds or index <= done:
                 continue
             following = words[index + 1].lower() if index + 1 < len(words) else ""
             for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):

@@ -9,10 +9,12 @@ from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.letters import degree, is_initial, pointed, without_possessive
 from deid_rules.lexicon import Kind
-from deid_rules.view import View
+from deid_rules.view import View, key_of
 
 STRONG, STRONGEST, PROPAGATED = 0.75, 0.85, 0.7
 MIN_LETTERS = 3
+MAX_SOUGHT = 40
+"""Words that are looked for one by one."""
 _WORDS = Kind.COMMON | Kind.STOP
 _AUXILIARIES = frozenset(
     ("was", "is", "has", "had", "will", "est", "était", "fue", "está", "tiene", "heeft", "är", "har")
@@ -35,7 +37,7 @@ def propagate(
     if not every:
         return
     for index in _mentions(view, every, grammar):
-        key = view.keys[index]
+        key = view.key(index)
         if index in found or (key in common and not _personal(view, index, grammar)):
             continue
         if not grammar.eponymous(view, index):
@@ -46,15 +48,31 @@ def propagate(
             yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
 
 
-def _mentions(view: View, words: set[str], grammar: NameGrammar) -> Iterator[int]:
+def _mentions(view: View, words: set[str], grammar: NameGrammar) -> list[int]:
     """Indexes of the words, and of capitalised ones that are among them without their ending."""
-    for index, key in enumerate(view.keys):
-        if key in words or (
-            view.words[index][0].isupper()
-            and not grammar.kind(key) & Kind.COMMON
-            and any(stem in words for stem in grammar.lexicon.stems(key))
-        ):
-            yield index
+    stems = grammar.lexicon.stems
+    inflected = grammar.lexicon.inflects and (
+        index
+        for index, word in zip(view.capitals, view.capital_words, strict=True)
+        if not words.isdisjoint(stems(key := key_of(word))) and not grammar.kind(key) & Kind.COMMON
+    )
+    return sorted({*_standing(view, words), *(inflected or ())})
+
+
+def _standing(view: View, words: set[str]) -> Iterator[int]:
+    """Indexes of the words."""
+    lowered = view.text.lower()
+    if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
+        # Many words, or letters in lower case that are more letters or other ones within a word.
+        yield from (index for index in range(len(view.words)) if view.key(index) in words)
+        return
+    for word in words:
+        at = lowered.find(word)
+        while at >= 0:
+            index = view.word_from(at)
+            if index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
+                yield index
+            at = lowered.find(word, at + len(word))
 
 
 def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tuple[set[str], set[str], set[int]]:
@@ -62,12 +80,11 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
     known: set[str] = set()
     common: set[str] = set()
     found: set[int] = set()
-    keys = view.keys
     for name in names:
         first, last = view.word_from(name.start), view.word_before(name.end)
         for index in range(first, last + 1):
             found.add(index)
-            key = keys[index]
+            key = view.key(index)
             if key in known:
                 continue
             kind = grammar.kind(key)
