@@ -17,7 +17,8 @@ from deid_rules.names import NameFinder
 from deid_rules.patterns import Pattern
 from deid_rules.places import PlaceFinder
 from deid_rules.propagate import propagate
-from deid_rules.scan import PatternSet, Scanner, pattern_sets
+from deid_rules.scan import Scanner
+from deid_rules.sets import PatternSet, pattern_sets
 from deid_rules.view import View
 
 

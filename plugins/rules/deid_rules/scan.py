@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import re2
-
-from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.patterns import Compiled, Pattern, compile_pattern
+from deid_rules.patterns import Compiled
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
+from deid_rules.sets import PatternSet
 from deid_rules.uncased import Uncased
 from deid_rules.view import View
 
@@ -22,44 +21,6 @@ Walk = Callable[[View, int, int], tuple[int, int] | None]
 
 IMPOSSIBLE_FACTOR = 0.9
 _BEHIND, _AHEAD = 24, 40
-_SET_BYTES = 64 << 20
-_SET_SIZE = 15
-"""Patterns per set. One set of all is faster once warm, but its automaton grows while it meets new text."""
-
-
-class PatternSet:
-    """Patterns that are looked for together; each is compiled alone when it first occurs.
-
-    Args:
-        patterns: At most ``_SET_SIZE`` of them.
-        origin: Language, named in errors.
-
-    Raises:
-        ConfigError: A pattern is not RE2 or does not fit the memory of a set.
-    """
-
-    def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
-        self._patterns, self._origin = patterns, origin
-        self._compiled: dict[int, Compiled] = {}
-        self._set = _pattern_set(patterns, origin)
-
-    def occurring(self, data: bytes) -> Sequence[int]:
-        """Indexes of the patterns that occur in a text; of all where the set cannot tell."""
-        present = self._set.Match(data)
-        if present is None or len(self._patterns) not in present:
-            return range(len(self._patterns))
-        return [index for index in present if index < len(self._patterns)]
-
-    def compiled(self, index: int) -> Compiled:
-        """One of the patterns, compiled alone when first asked for."""
-        if index not in self._compiled:
-            self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
-        return self._compiled[index]
-
-
-def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
-    """Return the patterns in sets."""
-    return [PatternSet(patterns[at : at + _SET_SIZE], origin) for at in range(0, len(patterns), _SET_SIZE)]
 
 
 class Scanner:
@@ -179,25 +140,6 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "proper_plain": proper.after_plain,
         "proper_back": proper.before,
     }
-
-
-def _pattern_set(patterns: Sequence[Pattern], origin: str) -> Any:
-    """A set that tells which of the patterns occur; its last member always does.
-
-    A set that runs out of memory answers as if nothing occurred. The empty pattern gives that away.
-    """
-    options = re2.Options()
-    options.max_mem = _SET_BYTES
-    options.log_errors = False
-    pattern_set = re2.Set.SearchSet(options)
-    for pattern in patterns:
-        try:
-            pattern_set.Add(pattern.regex.encode())
-        except re2.error as error:
-            raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
-    pattern_set.Add(b"")
-    pattern_set.Compile()
-    return pattern_set
 
 
 def _span(match: Any, group: int, view: View) -> tuple[int, int]:

@@ -1,0 +1,104 @@
+"""Patterns that are looked for together: one pass over a text tells which of them occur."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import re2
+
+from deid_assets.extending import ConfigError
+from deid_rules.patterns import Compiled, Pattern, compile_pattern
+
+_SET_BYTES = 16 << 20
+_SET_SIZE = 30
+"""Patterns per set. Larger ones are faster once warm, but their automata grow much larger while they meet new text."""
+_SENTINEL = rb"\z"
+"""Occurs in every text. A set that runs out of memory answers as if nothing occurred; this gives it away."""
+_OPENING = re.compile(r"(?:\(\?[a-z]+\)|\\b|\(\?[a-z]*:|\(\?P<\w+>|\((?!\?)|\^)*(\\?.)(.?.?)")
+
+
+class PatternSet:
+    """Patterns that are looked for together; each is compiled alone when it first occurs.
+
+    Args:
+        patterns: At most ``_SET_SIZE`` of them.
+        origin: Language, named in errors.
+
+    Raises:
+        ConfigError: A pattern is not RE2 or does not fit the memory of a set.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
+        self._patterns, self._origin = patterns, origin
+        self._compiled: dict[int, Compiled] = {}
+        self._set = _set_of(patterns, origin)
+
+    def occurring(self, data: bytes) -> Sequence[int]:
+        """Indexes of the patterns that occur in a text; of all where the set ran out of memory."""
+        present: list[int] = self._set.Match(data) or []
+        try:
+            present.remove(len(self._patterns))
+        except ValueError:
+            return range(len(self._patterns))
+        return present
+
+    def compiled(self, index: int) -> Compiled:
+        """One of the patterns, compiled alone when first asked for."""
+        if index not in self._compiled:
+            self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
+        return self._compiled[index]
+
+
+def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
+    """Return the patterns in sets of such as begin alike.
+
+    An automaton for patterns that all begin with a digit rests while there is none; one for such as begin with digits,
+    capitals and words has a state for each way in which these can be under way at once.
+    """
+    alike: dict[str, list[Pattern]] = {}
+    for pattern in patterns:
+        alike.setdefault(_opening(pattern.regex), []).append(pattern)
+    return [PatternSet(run, origin) for group in alike.values() for run in _runs(group)]
+
+
+def _runs(patterns: Sequence[Pattern]) -> list[Sequence[Pattern]]:
+    """The patterns in runs of about the same size."""
+    size = -(-len(patterns) // -(-len(patterns) // _SET_SIZE))
+    return [patterns[at : at + size] for at in range(0, len(patterns), size)]
+
+
+def _opening(regex: str) -> str:
+    """What kind of character a pattern seems to begin with; a wrong guess costs time, no finding."""
+    if "[^" in regex[:6]:
+        return "any"
+    if "[\\r\\n" in regex[:30] or "^" in regex[:10]:
+        return "line"
+    found = _OPENING.match(regex)
+    first, more = found.groups() if found else ("", "")
+    if first == r"\d" or first.isdigit() or (first == "[" and (more[:1].isdigit() or more == r"\d")):
+        return "digit"
+    if first == "[" and more == "A-":
+        return "letter" if "a-z" in regex[found.start(1) : found.start(1) + 12] else "capital"
+    if first == "[":
+        return "word" if more.isalpha() else "mark"
+    if first.isalpha():
+        return "word" if regex.startswith("(?i") or first.islower() else "Word"
+    return "mark"
+
+
+def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
+    """The engine's set of the patterns, and of one more that always occurs."""
+    options = re2.Options()
+    options.max_mem = _SET_BYTES
+    options.log_errors = False
+    made = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        try:
+            made.Add(pattern.regex.encode())
+        except re2.error as error:
+            raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
+    made.Add(_SENTINEL)
+    made.Compile()
+    return made
