@@ -183,7 +183,7 @@ class NameGrammar:
         if first >= len(view.words):
             return None
         kind = self.kind(view.words[first])
-        if pointed(view, first) or (kind & Kind.NAME and not kind & Kind.COMMON):
+        if (kind & Kind.NAME and not kind & Kind.COMMON) or pointed(view, first):
             return self.name_cased(view, offset)
         return None
 

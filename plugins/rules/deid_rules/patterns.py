@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -32,6 +32,7 @@ WALKS = (
     *WITHIN, "name", "name_titled", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_known", "name_back", "name_back_any",
     "proper", "proper_plain", "proper_back",
 )  # fmt: skip
+_ANYWHERE = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
 BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
@@ -209,6 +210,20 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         not_before=not_before,
         not_after=not_after,
     )
+
+
+def matches(regex: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
+    """Yield the byte offsets of the groups of each match, as ``finditer`` finds them; (-1, -1) for one that took no part.
+
+    What the engine's module puts around each match costs more than most matches do, so its machine is asked itself.
+    """
+    find, at, end = regex._regexp.Match, 0, len(data)  # noqa: SLF001
+    while (groups := find(_ANYWHERE, data, at, end))[0][0] >= 0:
+        yield groups
+        if at == end:
+            return
+        last = groups[0][1]
+        at = last if last > at else at + 1
 
 
 def _python(regex: str) -> re.Pattern[str]:

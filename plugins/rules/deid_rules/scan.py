@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.patterns import Compiled
+from deid_rules.patterns import Compiled, matches
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
 from deid_rules.sets import PatternSet
@@ -19,6 +18,8 @@ from deid_rules.view import View
 Walk = Callable[[View, int, int], tuple[int, int] | None]
 """Function from a match [start, end) of a text to its span, if any; some are given the group ``phi`` of it."""
 
+Groups = Sequence[tuple[int, int]]
+"""Byte offsets of the groups of a match."""
 IMPOSSIBLE_FACTOR = 0.9
 _BEHIND, _AHEAD = 24, 40
 
@@ -55,29 +56,27 @@ class Scanner:
 
     def _run(self, compiled: Compiled, view: View, found: list[Candidate]) -> None:
         """Add to ``found`` what a pattern finds in a text."""
-        matches = compiled.regex.finditer(view.data)
-        if compiled.pattern.walk:
-            walk = self._walks[compiled.pattern.walk]
-            for match in matches:
-                _walked(compiled, match, view, walk, found)
-        elif compiled.whole or compiled.pattern.proper or len(compiled.groups) > 1:
-            for match in matches:
-                self._grouped(compiled, match, view, found)
-        else:
-            group, label = compiled.groups[0]
-            for match in matches:
-                first, last = match.span(group)
-                if first < last:
-                    _spanned(compiled, view, label, (view.offset(first), view.offset(last)), found)
+        group, label = compiled.groups[0]
+        walk = self._walks[compiled.pattern.walk] if compiled.pattern.walk else None
+        several = compiled.whole or compiled.pattern.proper or len(compiled.groups) > 1
+        for groups in matches(compiled.regex, view.data):
+            if walk:
+                end = groups[group if compiled.within else 0][1]
+                if span := walk(view, view.offset(groups[group][0]), view.offset(end)):
+                    _spanned(compiled, view, label, span, found)
+            elif several:
+                self._grouped(compiled, groups, view, found)
+            elif groups[group][0] < groups[group][1]:
+                _spanned(compiled, view, label, _span(groups[group], view), found)
 
-    def _grouped(self, compiled: Compiled, match: Any, view: View, found: list[Candidate]) -> None:
+    def _grouped(self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]) -> None:
         """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
-        if compiled.pattern.proper and not self._is_proper(*_span(match, compiled.groups[0][0], view), view):
+        if compiled.pattern.proper and not self._is_proper(*_span(groups[compiled.groups[0][0]], view), view):
             return
-        if compiled.whole and _forbidden(compiled, view.text, *_span(match, 0, view)):
+        if compiled.whole and _forbidden(compiled, view.text, *_span(groups[0], view)):
             return
         for group, label in compiled.groups:
-            span = _span(match, group, view)
+            span = _span(groups[group], view)
             if span[0] < span[1]:
                 _spanned(compiled, view, label, span, found, judged=compiled.whole)
 
@@ -88,14 +87,6 @@ class Scanner:
         return (bool(words) and self._lexicon.is_phrase(words)) or any(
             kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds
         )
-
-
-def _walked(compiled: Compiled, match: Any, view: View, walk: Walk, found: list[Candidate]) -> None:
-    """Add the candidate to which a match leads."""
-    group, label = compiled.groups[0]
-    start, end = view.offset(match.start(group)), view.offset(match.end(group if compiled.within else 0))
-    if span := walk(view, start, end):
-        _spanned(compiled, view, label, span, found)
 
 
 def _spanned(
@@ -142,9 +133,9 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
     }
 
 
-def _span(match: Any, group: int, view: View) -> tuple[int, int]:
+def _span(group: tuple[int, int], view: View) -> tuple[int, int]:
     """Code points of a group; (0, 0) where it took no part."""
-    first, last = match.span(group)
+    first, last = group
     return (view.offset(first), view.offset(last)) if last > first else (0, 0)
 
 

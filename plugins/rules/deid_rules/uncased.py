@@ -32,7 +32,11 @@ class Uncased:
     def known(self, view: View, offset: int) -> tuple[int, int] | None:
         """A given with a family name in lower case, ``john smith`` or ``smith, john``; the given name is no word."""
         first = view.word_from(offset)
-        if first >= len(view.words) or view.starts[first] != offset or not view.words[first].islower():
+        if first >= len(view.starts) or view.starts[first] != offset:
+            return None
+        word = view.words[first]
+        kind = self.kind(word)
+        if not kind & Kind.NAME or (kind & _COMMON and not kind & Kind.LAST) or not word.islower():
             return None
         if view.gaps[first + 1] in (", ", ","):
             return self._inverted(view, first)
