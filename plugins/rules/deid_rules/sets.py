@@ -31,7 +31,7 @@ class PatternSet:
     """
 
     def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
-        self._patterns, self._origin = patterns, origin
+        self.patterns, self._origin = patterns, origin
         self._compiled: dict[int, Compiled] = {}
         self._set = _set_of(patterns, origin)
 
@@ -39,15 +39,15 @@ class PatternSet:
         """Indexes of the patterns that occur in a text; of all where the set ran out of memory."""
         present: list[int] = self._set.Match(data) or []
         try:
-            present.remove(len(self._patterns))
+            present.remove(len(self.patterns))
         except ValueError:
-            return range(len(self._patterns))
+            return range(len(self.patterns))
         return present
 
     def compiled(self, index: int) -> Compiled:
         """One of the patterns, compiled alone when first asked for."""
         if index not in self._compiled:
-            self._compiled[index] = compile_pattern(self._patterns[index], self._origin)
+            self._compiled[index] = compile_pattern(self.patterns[index], self._origin)
         return self._compiled[index]
 
 
@@ -71,21 +71,17 @@ def _runs(patterns: Sequence[Pattern]) -> list[Sequence[Pattern]]:
 
 def _opening(regex: str) -> str:
     """What kind of character a pattern seems to begin with; a wrong guess costs time, no finding."""
-    if "[^" in regex[:6]:
-        return "any"
-    if "[\\r\\n" in regex[:30] or "^" in regex[:10]:
-        return "line"
+    if "^" in regex[:10] or "[\\r\\n" in regex[:30]:
+        return "any" if "[^" in regex[:6] else "line"
     found = _OPENING.match(regex)
     first, more = found.groups() if found else ("", "")
-    if first == r"\d" or first.isdigit() or (first == "[" and (more[:1].isdigit() or more == r"\d")):
+    if first.isdigit() or first == r"\d" or (first == "[" and (more[:1].isdigit() or more == r"\d")):
         return "digit"
-    if first == "[" and more == "A-":
-        return "letter" if "a-z" in regex[found.start(1) : found.start(1) + 12] else "capital"
-    if first == "[":
-        return "word" if more.isalpha() else "mark"
     if first.isalpha():
         return "word" if regex.startswith("(?i") or first.islower() else "Word"
-    return "mark"
+    if first == "[" and found and more == "A-":
+        return "letter" if "a-z" in regex[found.start(1) :][:12] else "capital"
+    return "word" if first == "[" and more.isalpha() else "mark"
 
 
 def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
@@ -100,5 +96,8 @@ def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
         except re2.error as error:
             raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     made.Add(_SENTINEL)
-    made.Compile()
+    try:
+        made.Compile()
+    except re2.error as error:
+        raise ConfigError(f"{origin}: a set of {len(patterns)} patterns needs more memory than it may take") from error
     return made

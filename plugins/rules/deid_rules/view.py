@@ -103,7 +103,9 @@ class View:
         """The words that begin with a capital."""
         starts, stops, capitals = self._borders
         text = self.text
-        return [text[start:stop] for start, stop in zip(starts[capitals].tolist(), stops[capitals].tolist(), strict=True)]
+        return [
+            text[start:stop] for start, stop in zip(starts[capitals].tolist(), stops[capitals].tolist(), strict=True)
+        ]
 
     @cached_property
     def words(self) -> Sequence[str]:
@@ -177,5 +179,9 @@ def _kinds() -> NDArray[np.uint8]:
     letter, joiner = re.compile(f"[{_LETTERS}]"), re.compile(f"[{_JOINERS}]")
     for code in range(_TABLE_SIZE - 1):
         sign = chr(code)
-        kinds[code] = (_LETTER if letter.match(sign) else 0) | (_CAPITAL if sign.isupper() else 0) | (_JOINER if joiner.match(sign) else 0)
+        kinds[code] = (
+            (_LETTER if letter.match(sign) else 0)
+            | (_CAPITAL if sign.isupper() else 0)
+            | (_JOINER if joiner.match(sign) else 0)
+        )
     return kinds

@@ -1,0 +1,61 @@
+"""How a text is read: words found together, matches asked of the machine, sets that may run out of memory."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import re2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deid_assets.core.errors import ConfigError
+from deid_rules import propagate, sets
+from deid_rules.language import read_language
+from deid_rules.patterns import Pattern, matches
+from deid_rules.view import View, views_of, words_of
+
+TEXTS = st.text(alphabet="aB'-’ \né‐Ωжß😀İ.1\u0301", max_size=40)
+
+
+@settings(deadline=None)
+@given(texts=st.lists(TEXTS, min_size=1, max_size=5))
+def test_words_found_together_are_those_of_each_text(texts: list[str]) -> None:
+    for text, view in zip(texts, views_of(texts), strict=True):
+        assert list(view.words) == words_of(text)
+        assert view.capital_words == [word for word in words_of(text) if word[0].isupper()]
+        assert [view.words[index] for index in view.capitals] == view.capital_words
+        joined = "".join(gap + word for gap, word in zip(view.gaps, [*view.words, ""], strict=True))
+        assert joined == text == View(text).text
+        assert list(View(text).words) == list(view.words)
+
+
+@settings(deadline=None)
+@given(data=TEXTS.map(str.encode), regex=st.sampled_from(["a*", "B", r"\b\w+", "(?P<x>a)|(b)", r"\z", "(?i)É"]))
+def test_matches_are_those_of_finditer(data: bytes, regex: str) -> None:
+    compiled = re2.compile(regex.encode())
+    expected = [[found.span(group) for group in range(compiled.groups + 1)] for found in compiled.finditer(data)]
+    assert [list(groups) for groups in matches(compiled, data)] == expected
+
+
+def test_set_without_memory_is_an_error_and_not_an_absence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "_SET_BYTES", 1_000)
+    with pytest.raises(ConfigError, match="en: a set of 1 patterns needs more memory"):
+        sets.PatternSet([Pattern("p", "[a-z]{0,60}x[a-z]{9}")], "en")
+
+
+def test_sets_hold_each_pattern_once() -> None:
+    patterns = read_language("en").patterns
+    made = sets.pattern_sets(patterns, "en")
+    held = [pattern.id for each in made for pattern in each.patterns]
+    assert sorted(held) == sorted(pattern.id for pattern in patterns)
+
+
+@settings(deadline=None)
+@given(text=st.text(alphabet="aNn .\nΣσİ's", max_size=60))
+def test_few_and_many_words_are_sought_alike(text: str) -> None:
+    view = View(text)
+    words = {"ana", "nan", "aan", "na"}
+    few = sorted(set(propagate._standing(view, words)))
+    assert few == [index for index in range(len(view.words)) if view.key(index) in words]
+    assert all(left < right for left, right in pairwise(few))
