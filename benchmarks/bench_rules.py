@@ -1,9 +1,9 @@
 """Speed, start-up and memory of the rules detector on 2 KB English notes, and on hostile text.
 
-python benchmarks/bench_rules.py [--notes 1000] [--seed 7]
+python benchmarks/bench_rules.py [--notes 1000] [--seed 7] [--peers datafog scrubadub]
 
 The synthetic notes are dense: about eighteen identifiers in 2 KB. With DEID_CORPORA set, MTSamples cut to 2 KB
-shows ordinary notes.
+shows ordinary notes. With ``--peers``, the rules and these detectors instead read 400 MTSamples notes of 3 KB in turn.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from deid_assets.plugins import load
 from deid_assets.synthesis import make_corpus
 
 NOTE_CHARS = 2_000
+PEER_CHARS, PEER_NOTES = 3_000, 400
 HOSTILE = {
     "digits": "0123456789" * 100_000,
     "dashed digits": "12-34-" * 166_667,
@@ -42,19 +43,35 @@ def sized_notes(count: int, seed: int) -> list[Note]:
     return cut("\n\n".join(note.text for note, _ in make_corpus(lang="en", notes=count * 2, seed=seed)))[:count]
 
 
-def real_notes() -> list[Note]:
-    """Return MTSamples, cut to 2,000 characters, or nothing where it is not at hand."""
+def real_notes(size: int = NOTE_CHARS) -> list[Note]:
+    """Return MTSamples, cut to so many characters, or nothing where it is not at hand."""
     path = Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
     if not path.is_file():
         return []
     text = "\n\n".join(found.note.text for found in read_notes(path) if isinstance(found, Annotated))
-    return cut(text)
+    return cut(text, size)
 
 
-def cut(text: str) -> list[Note]:
-    """Return notes of exactly 2,000 characters."""
-    starts = range(0, len(text) - NOTE_CHARS, NOTE_CHARS)
-    return [Note(f"n{n}", text[at : at + NOTE_CHARS], lang="en") for n, at in enumerate(starts)]
+def cut(text: str, size: int = NOTE_CHARS) -> list[Note]:
+    """Return notes of exactly so many characters."""
+    starts = range(0, len(text) - size, size)
+    return [Note(f"n{n}", text[at : at + size], lang="en") for n, at in enumerate(starts)]
+
+
+def show_peers(names: list[str]) -> None:
+    """Print what each detector takes for the same notes: the first pass, then the best and the median of five by turns."""
+    notes = real_notes(PEER_CHARS)[:PEER_NOTES]
+    detectors = {name: load(name) for name in ("rules", *names)}
+    rates: dict[str, list[float]] = {name: [] for name in detectors}
+    for _ in range(6):
+        for name, detector in detectors.items():
+            started = time.process_time()
+            list(detector.detect(notes))
+            rates[name].append(len(notes) / (time.process_time() - started))
+    for name, (first, *later) in rates.items():
+        print(
+            f"{name:20s}{max(later):6.0f} notes/s of CPU time at best, median {statistics.median(later):.0f}, first pass {first:.0f}"
+        )
 
 
 def show_speed(what: str, detector: Detector, notes: list[Note]) -> None:
@@ -75,8 +92,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--peers", nargs="+", default=[], metavar="DETECTOR")
     options = parser.parse_args()
     print(conditions(str(options.seed)))
+    if options.peers:
+        show_peers(options.peers)
+        return
     notes = sized_notes(options.notes, options.seed)
     base = peak_mb()
     started = time.process_time()
