@@ -149,7 +149,7 @@ def removed(state: State) -> list[tuple[int, int, int]]:
     return found[::-1]
 
 
-class CopyProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
+class CopyProcessor(LogitsProcessor):
     """Holds ``generate`` of transformers to a grammar, a row per note.
 
     Args:

@@ -35,8 +35,8 @@ _MARGIN = 16
 def quiet() -> Iterator[None]:
     """Keep transformers from writing to the terminal."""
     level = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:

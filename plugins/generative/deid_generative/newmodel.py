@@ -47,7 +47,7 @@ def make_tokenizer(texts: Iterable[str], out: Path, *, vocabulary: int, whole: S
             vocab_size=vocabulary, special_tokens=[END, PAD], initial_alphabet=alphabet, show_progress=False
         ),
     )
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD)  # type: ignore[no-untyped-call]
     fast.add_tokens([tokenizers.AddedToken(word, normalized=False, special=False) for word in whole])
     fast.save_pretrained(out)
     return fast
@@ -55,7 +55,7 @@ def make_tokenizer(texts: Iterable[str], out: Path, *, vocabulary: int, whole: S
 
 def make_model(settings: NewModel, tokenizer: Any) -> Any:
     """Return a model of Llama's kind with random weights."""
-    config = transformers.LlamaConfig(
+    config = transformers.LlamaConfig(  # type: ignore[no-untyped-call]
         vocab_size=len(tokenizer),
         hidden_size=settings.width,
         intermediate_size=settings.feed_forward,
@@ -70,7 +70,7 @@ def make_model(settings: NewModel, tokenizer: Any) -> Any:
         attn_implementation="sdpa",
     )
     with quiet():
-        return transformers.AutoModelForCausalLM.from_config(config)
+        return transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
 
 
 def learn_to_copy(
@@ -118,7 +118,7 @@ def learn_to_copy(
         if not torch.isfinite(loss):
             raise TrainingError("the loss of copying is no number; lower new.learning_rate")
         optimizer.zero_grad(set_to_none=True)
-        (loss / count).backward()
+        (loss / count).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(float(loss.detach()) / count)

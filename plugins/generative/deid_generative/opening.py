@@ -99,7 +99,7 @@ def load_base(base: str, *, bits: int, place: torch.device, allow_download: bool
     options: dict[str, Any] = {"dtype": torch.float32 if bits == _FULL else torch.bfloat16}
     if bits >= _HALF:
         return load_weights(base, allow_download=allow_download, **options).to(place)
-    options["quantization_config"] = transformers.BitsAndBytesConfig(
+    options["quantization_config"] = transformers.BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_8bit=bits == 8,
         load_in_4bit=bits == 4,
         bnb_4bit_quant_type="nf4",

@@ -113,7 +113,7 @@ def _given(settings: GenerativeSettings, shape: Shape) -> tuple[Any, Speech]:
     tokenizer = load_tokenizer(settings.base, allow_download=settings.allow_download)
     model = load_base(settings.base, bits=bits, place=place, allow_download=settings.allow_download)
     if bits < 16:
-        model = peft.prepare_model_for_kbit_training(model)
+        model = peft.prepare_model_for_kbit_training(model)  # type: ignore[no-untyped-call]
     return model, Speech(tokenizer, shape)
 
 

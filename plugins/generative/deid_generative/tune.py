@@ -120,7 +120,7 @@ class Tuning:
             loss, _ = response_loss(model, batch)
             if not torch.isfinite(loss):
                 raise TrainingError("the loss is no number; lower learning_rate")
-            (loss / answers).backward()
+            (loss / answers).backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         torch.nn.utils.clip_grad_norm_(trained, self._settings.clip)
