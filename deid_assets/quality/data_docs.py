@@ -38,7 +38,7 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     # It takes 3 s to import.
     from great_expectations.core import ExpectationSuiteValidationResult  # noqa: PLC0415
     from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer  # noqa: PLC0415
-    from great_expectations.render.view import DefaultJinjaPageView  # noqa: PLC0415
+    from great_expectations.render.view.view import DefaultJinjaPageView  # noqa: PLC0415
 
     met = sum(answer.met for answer in answers)
     result = ExpectationSuiteValidationResult(
@@ -59,15 +59,16 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     )
     document = ValidationResultsPageRenderer(run_info_at_end=True).render(result)
     unevaluated = [answer.line for answer in answers if not answer.evaluated]
-    return _standalone(DefaultJinjaPageView().render(document), f"{asset}, batch {batch}", unevaluated)
+    rendered = DefaultJinjaPageView().render(document)  # type: ignore[no-untyped-call]
+    return _standalone(rendered, f"{asset}, batch {batch}", unevaluated)
 
 
 def _result(answer: Answer) -> Any:
     from great_expectations.core import ExpectationValidationResult  # noqa: PLC0415 - takes 3 s to import
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration  # noqa: PLC0415
+    from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
 
     asked = answer.expectation
-    severity = "critical" if asked.is_blocking else "warning"
     return ExpectationValidationResult(
         success=answer.met,
         expectation_config=ExpectationConfiguration(
@@ -75,7 +76,7 @@ def _result(answer: Answer) -> Any:
             kwargs=json.loads(json.dumps(asked.kwargs)),
             # Where the file describes nothing, Great Expectations has a sentence of its own.
             description=None if asked.description.startswith(asked.type) else asked.description,
-            severity=severity,
+            severity=FailureSeverity.CRITICAL if asked.is_blocking else FailureSeverity.WARNING,
         ),
         result={"partial_unexpected_list": [], **answer.numbers},
         exception_info={"raised_exception": False, "exception_message": None, "exception_traceback": None},

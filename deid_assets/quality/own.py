@@ -48,10 +48,10 @@ def text_free(table: pa.Table) -> pd.DataFrame:
     """
     import pyarrow.compute as pc  # noqa: PLC0415 - the code location loads without it
 
-    frame = table.drop_columns(sorted(TEXT_COLUMNS.intersection(table.column_names))).to_pandas()
+    frame: pd.DataFrame = table.drop_columns(sorted(TEXT_COLUMNS.intersection(table.column_names))).to_pandas()
     if "text" not in table.column_names:
         return frame
     text = table.column("text")
-    return frame.assign(
-        n_chars=pc.utf8_length(text).to_pandas(), broken_chars=[n_broken(each.as_py()) for each in text]
-    )
+    frame["n_chars"] = pc.utf8_length(text).to_pandas()
+    frame["broken_chars"] = [n_broken(each.as_py()) for each in text]
+    return frame
