@@ -32,7 +32,7 @@ CASES = {
     "a folder without notes": (changed(DETECT, notes="empty"), "the format of empty is none that is known"),
     "an empty file": (changed(DETECT, notes="empty.jsonl"), "empty.jsonl: no note could be read"),
     "notes that are all broken": (changed(DETECT, notes="broken.jsonl"), "broken.jsonl: no note could be read"),
-    "an unknown format": (changed(DETECT, "--format", "word"), "unknown format 'word'; choose one of jsonl, csv"),
+    "an unknown format": (changed(DETECT, "--format", "word"), "unknown format 'word'; choose one of brat, "),
     "an unknown detector": (changed(DETECT, xnames="absent"), "unknown detector 'absent'; installed:"),
     "a detector named twice": (changed(DETECT, "--detector", "xnames"), "detector 'xnames' is named twice"),
     "an unknown overlap policy": (changed(DETECT, "--resolve", "vote"), "unknown overlap policy 'vote'; choose one of"),

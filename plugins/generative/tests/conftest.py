@@ -9,7 +9,7 @@ import torch
 # The tests share tiny models; a tests folder is no package here.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from tiny import speech
+from tiny_model import speech
 
 from deid_generative.local import Speech
 

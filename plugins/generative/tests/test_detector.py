@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
-from tiny import NOTE, TEXTS, local, random_model
+from tiny_model import NOTE, TEXTS, local, random_model
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.core.detector import Failed, detect

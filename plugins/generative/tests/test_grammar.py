@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import TEXTS, local, random_model
+from tiny_model import TEXTS, local, random_model
 
 from deid_assets.core.errors import DetectorError
 from deid_generative.align import trimmed

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from tiny import NOTE, random_model, speech
+from tiny_model import NOTE, random_model, speech
 
 from deid_assets import Note
 from deid_generative import GenerativeDetector

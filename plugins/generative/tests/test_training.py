@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from tiny_tasks import TINY, documents, files, task, train
+from tiny_pairs import TINY, documents, files, task, train
 
 from deid_assets.core.errors import ConfigError, PluginError, TrainingError
 from deid_assets.core.trainer import Epoch
