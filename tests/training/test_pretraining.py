@@ -18,7 +18,7 @@ from deid_assets.training.recipe import Recipe
 pytest.importorskip("deid_transformers")
 
 NOTES = [Note(f"n{number}", f"The patient has fever since day {number}. No cough was seen.") for number in range(12)]
-NEW = {"layers": 1, "width": 16, "heads": 2, "positions": 32, "vocabulary": 150, "kinds": False}
+NEW = {"layers": 1, "hidden": 16, "heads": 2, "positions": 32, "vocabulary": 150, "kinds": False}
 TRAINING = {"epochs": 2, "batch": 4, "length": 16, "packed": False, "whole_words": True, "held_out": 0.2}
 
 
