@@ -98,7 +98,7 @@ def text_of_html(html: str) -> str:
     Raises:
         RecordError: It cannot be read, or has too many tags.
     """
-    from lxml import etree  # type: ignore[import-untyped]  # noqa: PLC0415 - no stubs; loaded when a mail has HTML
+    from lxml import etree  # noqa: PLC0415 - loaded when a mail has HTML
 
     if not html.strip():
         return ""
