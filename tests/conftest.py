@@ -306,6 +306,7 @@ def _installed(root: Path) -> Iterator[Installation]:
 
     installation = Installation(root)
     before = dict(os.environ)
+    os.environ.pop("DEID_REPORTS_URL", None)  # `make` sets it for the UI
     os.environ.update(installation.environment())
     harden_process()
     try:
