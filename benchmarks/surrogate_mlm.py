@@ -40,8 +40,8 @@ from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.names import full_name, parse
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
+from deid_assets.privacy.audit import Case
 from deid_assets.privacy.hips import Setting, attack
-from deid_assets.privacy.leftovers import Case
 from deid_assets.reports.hips import hips_md
 from deid_assets.synthesis import make_corpus
 

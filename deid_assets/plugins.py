@@ -1,4 +1,4 @@
-"""Detectors, trainers and formats found by entry point: listed without importing them, loaded loudly."""
+"""Detectors, trainers, formats and audits found by entry point: listed without importing them, loaded loudly."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from deid_assets.system.digests import digest_of_files, files_below
 GROUP = "deid_assets.detectors"
 TRAINERS = "deid_assets.trainers"
 FORMATS = "deid_assets.formats"
+AUDITS = "deid_assets.audits"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 TRAINS_ADAPTERS = "trains-adapters"
@@ -76,7 +77,7 @@ class Plugin:
 
 
 def available(group: str = GROUP) -> dict[str, Plugin]:
-    """Return every installed detector, trainer or format, by name, without importing one.
+    """Return every installed detector, trainer, format or audit, by name, without importing one.
 
     A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
     ``fault``, so that one broken plugin hides none of the others.
@@ -140,6 +141,21 @@ def load_trainer(name: str) -> Trainer:
     if not isinstance(trainer, Trainer) or trainer.name != name:
         raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
     return trainer
+
+
+def build(name: str, group: str, kind: str, options: Mapping[str, Any]) -> object:
+    """Return what a plugin of any group makes for the options; its caller checks what that is.
+
+    Args:
+        name: Entry-point name.
+        group: Of the entry point.
+        kind: What it is called in messages.
+        options: Keyword arguments of the plugin's callable.
+
+    Raises:
+        PluginError: As for ``load``.
+    """
+    return _made(_known(name, group, kind), kind, options)
 
 
 def load_declaration(plugin: Plugin, kind: str) -> object:

@@ -26,7 +26,7 @@ from deid_assets.formats import Fault
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.privacy.leftovers import Case
+    from deid_assets.privacy.audit import Case
 
 privacy_app = typer.Typer(no_args_is_help=True, help="Audits of what redacted notes still tell.")
 app.add_typer(privacy_app, name="privacy")
@@ -96,7 +96,7 @@ def _share(setting: str) -> tuple[Phi, float]:
 
 
 def _cases(source: NoteSource, labels: str | None, spans: SpansFile | None, withheld: Withheld) -> Iterator[Case]:
-    from deid_assets.privacy.leftovers import Case  # noqa: PLC0415 - with the rest of the audit
+    from deid_assets.privacy.audit import Case  # noqa: PLC0415 - with the rest of the audit
 
     for found in source.read(label_map(labels) if labels else None):
         if isinstance(found, Fault):

@@ -23,7 +23,7 @@ from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.defs.merging import read_gold
 from deid_assets.defs.scoring import scored_batches
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.privacy.leftovers import Case
+from deid_assets.privacy.audit import Case
 from deid_assets.quality import Verdict
 from deid_assets.reports.hips import hips_md, hips_png
 from deid_resources.installation import Installation

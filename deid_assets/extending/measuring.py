@@ -1,6 +1,7 @@
-"""Arithmetic on ranges of characters, and the measures of rewritten notes, which a detector's training watches."""
+"""Ranges of characters, intervals of what is measured, and the measures of rewritten notes."""
 
-from deid_assets.evaluation.intervals import Range, is_touched, union
+from deid_assets.evaluation.intervals import Range, is_touched, union, wilson
+from deid_assets.evaluation.resampling import totals_of_draws
 from deid_assets.evaluation.rewriting import Rewritten, StudyTable
 
-__all__ = ["Range", "Rewritten", "StudyTable", "is_touched", "union"]
+__all__ = ["Range", "Rewritten", "StudyTable", "is_touched", "totals_of_draws", "union", "wilson"]

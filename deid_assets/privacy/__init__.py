@@ -1,1 +1,1 @@
-"""Audits of what de-identified text still tells. Nothing is imported here."""
+"""Audits: what a release, or a model trained on it, still tells; plugins do the attacks."""

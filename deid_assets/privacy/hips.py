@@ -18,9 +18,10 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
+from deid_assets.privacy.audit import Case
 from deid_assets.privacy.features import featurize, words_written
 from deid_assets.privacy.injection import Injector
-from deid_assets.privacy.leftovers import Case, ReleasedNote, release, split
+from deid_assets.privacy.leftovers import ReleasedNote, release, split
 from deid_assets.privacy.logistic import Logistic, fit
 from deid_assets.privacy.ranking import Interval, Yield, judge
 

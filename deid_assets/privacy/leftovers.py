@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
-from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Redacted, redact
-from deid_assets.core.span import DisjointSpans
 from deid_assets.evaluation.intervals import union
+from deid_assets.privacy.audit import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +38,6 @@ class ReleasedNote:
     lang: str | None
     text: str = field(repr=False)
     candidates: tuple[Candidate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A note, what there is to find, and what was found.
-
-    Args:
-        note: The original.
-        gold: Every identifier.
-        found: What is redacted.
-    """
-
-    note: Note
-    gold: DisjointSpans
-    found: DisjointSpans
 
 
 def release(cases: Iterable[Case], policy: Policy, *, key: Key) -> list[ReleasedNote]:

@@ -13,10 +13,11 @@ from deid_assets.core.redact import Policy
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.sentences import DropSentence
+from deid_assets.privacy.audit import Case
 from deid_assets.privacy.features import featurize, shape
 from deid_assets.privacy.hips import DETECTED, Setting, attack
 from deid_assets.privacy.injection import Injector
-from deid_assets.privacy.leftovers import Case, release, split
+from deid_assets.privacy.leftovers import release, split
 from deid_assets.privacy.logistic import fit
 from deid_assets.privacy.ranking import judge
 

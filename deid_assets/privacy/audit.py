@@ -1,0 +1,142 @@
+"""The interface of an audit, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from deid_assets.core.keys import Key
+from deid_assets.core.note import Note
+from deid_assets.core.redact import Policy
+from deid_assets.core.span import DisjointSpans
+from deid_assets.privacy.measurement import Measurement
+from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Table, verdict
+
+
+class Need(StrEnum):
+    """What an audit may need; each is an attribute of ``Material``, but for the gold, which is that of the cases."""
+
+    GOLD = "gold"
+    """Notes with every identifier marked, and what was found of it."""
+    POLICIES = "policies"
+    MODEL = "model"
+    """Folder of a language model."""
+    REFERENCE = "reference"
+    """Folder of a model that never read the notes."""
+    TRAINING = "training"
+    """Notes that the model was trained on."""
+    HELD_OUT = "held_out"
+    """Notes of the same kind that it was not trained on."""
+    CALIBRATION = "calibration"
+    """Notes for thresholds, in neither of these."""
+    CANARIES = "canaries"
+    """File of secrets that were planted in the training notes."""
+    POPULATION = "population"
+    """File of people from among whom a patient is to be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A note, what there is to find, and what was found.
+
+    Args:
+        note: The original.
+        gold: Every identifier.
+        found: What is redacted.
+    """
+
+    note: Note = field(repr=False)
+    gold: DisjointSpans
+    found: DisjointSpans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What an audit works on; what it does not declare as a need may be missing.
+
+    Args:
+        key: Of the installation; derive keys from it.
+        seed: Of draws.
+        cases: Notes with gold and with what was detected.
+        policies: How they are redacted.
+        model: As ``Need`` says, like all below.
+    """
+
+    key: Key = field(repr=False)
+    seed: int = 1
+    cases: Sequence[Case] = ()
+    policies: Sequence[Policy] = ()
+    model: Path | None = None
+    reference: Path | None = None
+    training: Sequence[Note] = field(default=(), repr=False)
+    held_out: Sequence[Note] = field(default=(), repr=False)
+    calibration: Sequence[Note] = field(default=(), repr=False)
+    canaries: Path | None = None
+    population: Path | None = None
+
+    def has(self, need: Need) -> bool:
+        """Whether something is there."""
+        return bool(self.cases if need is Need.GOLD else getattr(self, need.value))
+
+
+@runtime_checkable
+class Audit(Protocol):
+    """Asks one question of a release, or of a model.
+
+    Attributes:
+        name: Lower case, ``^[a-z][a-z0-9_]{0,40}$``; equals the entry-point name.
+        version: Changes whenever the output may change.
+        title: The question.
+        needs: What must be there.
+        blind_spots: What it cannot see, a sentence each, at least one.
+
+    Options are keyword-only parameters of the constructor; heavy libraries are imported in ``run``.
+    """
+
+    name: str
+    version: str
+    title: str
+    needs: frozenset[Need]
+    blind_spots: tuple[str, ...]
+
+    def run(self, material: Material) -> AuditResult:
+        """Return what was found; the same for the same material, key and seed.
+
+        Raises:
+            DeidError: The material does not allow an answer; the message holds no note text.
+        """
+        ...
+
+
+def conclude(
+    audit: Audit,
+    *,
+    figures: Sequence[Measurement],
+    controls: Sequence[Control],
+    rules: Sequence[Rule],
+    plots: Sequence[Plot] = (),
+    tables: Sequence[Table] = (),
+    counts: Mapping[str, int] | None = None,
+    blind_spots: Sequence[str] | None = None,
+) -> AuditResult:
+    """Return a result with the verdict that follows: void, else failed, else passed.
+
+    Void: there is no positive control, or a control did not do what it must. Failed: a rule did.
+    """
+    outcome, reason = verdict(controls, rules)
+    return AuditResult(
+        audit=audit.name, version=audit.version, title=audit.title, outcome=outcome, reason=reason,
+        blind_spots=tuple(audit.blind_spots if blind_spots is None else blind_spots), figures=tuple(figures),
+        controls=tuple(controls), rules=tuple(rules), plots=tuple(plots), tables=tuple(tables), counts=dict(counts or {}),
+    )  # fmt: skip
+
+
+def not_assessed(audit: Audit, reason: str) -> AuditResult:
+    """Return a result that says why the question was not answered."""
+    return AuditResult(
+        audit=audit.name, version=audit.version, title=audit.title, outcome=Outcome.NOT_ASSESSED, reason=reason,
+        blind_spots=tuple(audit.blind_spots),
+    )  # fmt: skip

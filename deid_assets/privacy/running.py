@@ -1,0 +1,73 @@
+"""Audits by name: loaded like detectors, run so that one that breaks hides none of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deid_assets.core.detector import is_interrupt
+from deid_assets.core.errors import DeidError, PluginError, class_name
+from deid_assets.plugins import AUDITS, Plugin, available, build
+from deid_assets.privacy.audit import Audit, Material, Need, not_assessed
+from deid_assets.privacy.result import AuditResult, Outcome
+
+UNKNOWN = "What it cannot see is not known, for it does not load."
+ASKED = {
+    Need.GOLD: "notes whose identifiers are marked",
+    Need.POLICIES: "a policy",
+    Need.MODEL: "a language model",
+    Need.REFERENCE: "a reference model",
+    Need.TRAINING: "the notes that the model was trained on",
+    Need.HELD_OUT: "notes that it was not trained on",
+    Need.CALIBRATION: "notes for calibration",
+    Need.CANARIES: "the list of planted secrets",
+    Need.POPULATION: "a population",
+}
+
+
+def installed_audits() -> dict[str, Plugin]:
+    """Return every installed audit by name, without importing one; a broken one has a fault."""
+    return available(AUDITS)
+
+
+def load_audit(name: str, options: Mapping[str, Any] | None = None) -> Audit:
+    """Return an audit, built with keyword options.
+
+    Raises:
+        PluginError: As for ``deid_assets.plugins.load``.
+    """
+    audit = build(name, AUDITS, "audit", options or {})
+    if not isinstance(audit, Audit) or audit.name != name:
+        raise PluginError(f"audit {name!r}: what its plugin gives is not an audit of that name")
+    return audit
+
+
+def run_audit(audit: Audit, material: Material) -> AuditResult:
+    """Return the result of an audit; what stops it is the reason of one that says *not assessed*.
+
+    Of an error that is not this project's own, only the class is told: its text may quote a note.
+    """
+    if missing := [ASKED[need] for need in Need if need in audit.needs and not material.has(need)]:
+        return not_assessed(audit, f"it needs {', '.join(missing)}")
+    try:
+        result = audit.run(material)
+    except DeidError as error:
+        return not_assessed(audit, " ".join(str(error).split()))
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return not_assessed(audit, f"the audit broke ({class_name(error)})")
+    if not isinstance(result, AuditResult) or result.audit != audit.name:
+        return not_assessed(audit, "the audit gave something that is not its result")
+    return result
+
+
+def run_named(name: str, material: Material, options: Mapping[str, Any] | None = None) -> AuditResult:
+    """Return the result of an audit by name; one that does not load is not assessed, and says why."""
+    try:
+        audit = load_audit(name, options)
+    except PluginError as error:
+        return AuditResult(
+            audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=str(error), blind_spots=(UNKNOWN,)
+        )
+    return run_audit(audit, material)
