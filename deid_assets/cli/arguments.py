@@ -45,7 +45,7 @@ ReadOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help=f"How notes are read: {', '.join(READ_SETTINGS)}, and what deid formats --json lists as options; several times.",
+        help=f"How files are read: {', '.join(READ_SETTINGS)}, and what deid formats --json lists as options; several times.",
     ),
 ]
 JobsOption = Annotated[

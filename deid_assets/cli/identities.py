@@ -9,9 +9,9 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.arguments import JsonOption, ReadOption
 from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.streams import Withheld
+from deid_assets.cli.streams import Withheld, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.formats import Fault
 from deid_assets.formats.identities import Identity, read_identities
@@ -35,6 +35,7 @@ def build(
             help="csv, or a format that deid formats says holds identities; detected if not given.",
         ),
     ] = None,
+    read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Make a table of identities.
@@ -42,11 +43,11 @@ def build(
     For detectors that look for them, such as known_identity. It is readable for its owner only.
     """
     check_out(out, inputs=sources, is_folder=False)
-    withheld = Withheld()
+    withheld, options = Withheld(), read_options(read or [], annotations=False)
 
     def found() -> Iterator[Identity]:
         for source in sources:
-            for each in read_identities(source, format=format_name):
+            for each in read_identities(source, format=format_name, options=options):
                 if isinstance(each, Fault):
                     withheld.fault(each)
                 else:

@@ -72,7 +72,7 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
         verdicts=[
             *judge_notes(notes),
             _languages_known(notes, settings.languages),
-            near_duplicate_share(notes, limit=settings.gates.near_duplicates, blocking=True),
+            near_duplicate_share(notes, limit=settings.gates.near_duplicates),
             _readable(len(notes), len(failed), settings.gates.quarantined, reasons),
         ],
         counts={

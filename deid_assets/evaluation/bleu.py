@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 
@@ -43,12 +43,12 @@ class BleuCounts:
             self.reference + other.reference,
         )
 
-    def score(self, *, smooth: bool = True) -> float:
+    def score(self) -> float:
         """Return BLEU in [0, 1].
 
-        Orders for which the output is too short are left out, so that a text of one word equals itself. With
-        ``smooth`` an order without a match counts one half, the next a quarter, and so on, of one match (Chen and
-        Cherry 2014, smoothing 3); without it such an order makes the score 0.
+        Orders for which the output is too short are left out, so that a text of one word equals itself. An order
+        without a match counts one half, the next a quarter, and so on, of one match (Chen and Cherry 2014,
+        smoothing 3).
 
         Raises:
             InputError: There is no reference word; there is nothing to compare with.
@@ -60,8 +60,6 @@ class BleuCounts:
             return 0.0
         log_sum, halves = 0.0, 1
         for match, total in orders:
-            if not match and not smooth:
-                return 0.0
             if not match:
                 halves *= 2
             log_sum += log(match / total if match else 1 / (halves * total))
@@ -89,14 +87,3 @@ def bleu_counts(output: Sequence[str], reference: Sequence[str]) -> BleuCounts:
 
 def _n_grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(tokens[at:] for at in range(order)), strict=False))
-
-
-def corpus_bleu(texts: Iterable[tuple[str, str]], *, smooth: bool = True) -> float:
-    """Return BLEU-4 of many outputs with their references, from counts added up over all of them, in [0, 1].
-
-    Raises:
-        InputError: There is no reference word.
-    """
-    return sum((bleu_counts(words(output), words(reference)) for output, reference in texts), BleuCounts()).score(
-        smooth=smooth
-    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.core.note import Note
-from deid_assets.core.phi import MEDDOCAN, Profile
+from deid_assets.core.phi import MEDDOCAN
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.intervals import Range
@@ -34,24 +34,23 @@ class MeddocanCounts:
         return MeddocanCounts(self.ner + other.ner, self.spans + other.spans, self.merged + other.merged)
 
 
-def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet, *, profile: Profile = MEDDOCAN) -> MeddocanCounts:
+def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     """Return the official counts of one note.
 
     As in the official scorer there is no scope: a prediction counts as wrong where it meets no gold, whatever its
-    label. Labels are those of the profile: where one stands for several of MEDDOCAN's, as for
-    the names of patients and of staff, taking one for the other is not counted as wrong.
+    label. Labels are those of our profile: where one stands for several of MEDDOCAN's, as for the names of patients and
+    of staff, taking one for the other is not counted as wrong.
 
     Args:
         note: Letters and digits are looked for between its spans.
         gold: What there is to find.
         pred: What was found.
-        profile: Labels to count under; a category that it does not count is left out on both sides.
 
     Raises:
         DigestError: A set of spans is of another note or another text.
         OffsetError: A span ends after the note does.
     """
-    labels, text = profile.labels, note.text
+    labels, text = MEDDOCAN.labels, note.text
     gold_ner, pred_ner = (
         {(labels[span.label], span.start, span.end) for span in side.checked(note) if span.label in labels}
         for side in (gold, pred)

@@ -143,7 +143,6 @@ def parse_notes(
     *,
     format: str | None = None,  # noqa: A002 - the word users know
     options: ReadOptions = _DEFAULT_READ,
-    ignored: OnIgnored = pass_over_silently,
 ) -> Iterator[ParsedNote | Fault]:
     """Yield each note as the source has it: what ``read_notes`` gives before ``check_parsed_notes``.
 
@@ -151,7 +150,7 @@ def parse_notes(
         InputError: As for ``read_notes``.
     """
     chosen = _chosen_for(path, format)
-    return _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
+    return _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, pass_over_silently))
 
 
 def check_parsed_notes(

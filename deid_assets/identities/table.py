@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from deid_assets.core.errors import InputError
@@ -52,7 +53,8 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
     with atomic_path(path, mode=0o600) as part:
         with closing(sqlite3.connect(part)) as connection:
             connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
-            for chunk in _chunks(identities):
+            rows = ((each.patient_id or _EVERYBODY, KINDS.index(each.kind), each.value) for each in identities)
+            while chunk := sorted(islice(rows, _CHUNK)):
                 connection.executemany("INSERT OR IGNORE INTO identity VALUES (?, ?, ?)", chunk)
             connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, secrets.token_hex(8)))
             connection.commit()
@@ -60,16 +62,6 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
         if not counts.values:
             raise InputError(f"no identity for {path.name}; name a source that has some")
     return counts
-
-
-def _chunks(identities: Iterable[Identity]) -> Iterator[list[tuple[str, int, str]]]:
-    chunk: list[tuple[str, int, str]] = []
-    for each in identities:
-        chunk.append((each.patient_id or _EVERYBODY, KINDS.index(each.kind), each.value))
-        if len(chunk) >= _CHUNK:
-            yield sorted(chunk)
-            chunk = []
-    yield sorted(chunk)
 
 
 def _counts(connection: sqlite3.Connection) -> TableCounts:

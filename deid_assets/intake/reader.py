@@ -195,21 +195,20 @@ def safe_reason(fault: Fault) -> str:
     )
 
 
-def summarize(reasons: Iterable[tuple[str, str, str]], *, shown: int = _SHOWN) -> list[str]:
-    """Return one line per kind and reason, the most frequent first.
+def summarize(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Return one line per kind and reason, the most frequent first; beyond ``_SHOWN`` lines the rest is counted in one.
 
     Args:
         reasons: Kind, place and reason of each note or file that is withheld.
-        shown: Most lines; the rest is counted in one more.
     """
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
     for kind, place, reason in reasons:
         counts[kind, reason] += 1
         first.setdefault((kind, reason), place)
-    lines = [_line(kind, first[kind, reason], reason, count) for (kind, reason), count in counts.most_common(shown)]
-    rest = sum(counts.values()) - sum(count for _, count in counts.most_common(shown))
-    return [*lines, *([f"and {rest:,} more of {len(counts) - shown} further kinds"] if rest else [])]
+    lines = [_line(kind, first[kind, reason], reason, count) for (kind, reason), count in counts.most_common(_SHOWN)]
+    rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_SHOWN))
+    return [*lines, *([f"and {rest:,} more of {len(counts) - _SHOWN} further kinds"] if rest else [])]
 
 
 def _line(kind: str, place: str, reason: str, count: int) -> str:

@@ -13,6 +13,8 @@ from deid_assets.quality.verdict import Verdict
 
 SHINGLE_CHARS = 8
 BINS = 128
+SIMILARITY = 0.8
+"""Jaccard similarity from which two notes are close."""
 ROWS_PER_BAND = 4
 _BASE = np.uint64(0x100000001B3)
 _EMPTY = np.uint64(2**64 - 1)
@@ -21,13 +23,11 @@ Hashes = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
 
 
-def near_duplicate_share(
-    notes: Iterable[Note], *, similarity: float = 0.8, limit: float = 0.05, blocking: bool = False
-) -> Verdict:
+def near_duplicate_share(notes: Iterable[Note], *, limit: float) -> Verdict:
     """Check how many notes are close copies of another.
 
     Two notes are close when the Jaccard similarity of their sets of 8-character shingles, after case folding and
-    squeezing blanks, is estimated at ``similarity`` or more. Close notes form groups, and each member of a group
+    squeezing blanks, is estimated at 0.8 or more. Close notes form groups, and each member of a group
     but one counts as a near-duplicate. Notes without text are left out.
 
     The estimate is one permutation hashing with 128 bins (Li, Owen and Zhang, 2012), empty bins filled from others
@@ -37,21 +37,19 @@ def near_duplicate_share(
 
     Args:
         notes: The batch.
-        similarity: In (0, 1].
         limit: Highest share of near-duplicates that passes.
-        blocking: Whether a failure stops the materialization.
 
     Returns:
         Counts ``notes``, ``near_duplicates``, ``share`` of the notes with text, and ``limit``.
     """
     normalised = (" ".join(note.text.casefold().split()) for note in notes)
     signatures = [_signature(text) for text in normalised if text]
-    copies = _count_copies(np.stack(signatures), similarity) if signatures else 0
+    copies = _count_copies(np.stack(signatures)) if signatures else 0
     share = copies / len(signatures) if signatures else 0.0
     return Verdict(
         "near_duplicates",
         passed=share <= limit,
-        blocking=blocking,
+        blocking=True,
         counts={"notes": len(signatures), "near_duplicates": copies, "share": round(share, 4), "limit": limit},
         description=f"At most {limit:.0%} of the notes are close copies of another.",
     ).unless(len(signatures) < 2, "fewer than two notes with text")
@@ -91,7 +89,7 @@ def _probes() -> npt.NDArray[np.intp]:
     return np.stack([order.permutation(BINS) for _ in range(BINS)])
 
 
-def _count_copies(signatures: npt.NDArray[np.uint64], similarity: float) -> int:
+def _count_copies(signatures: npt.NDArray[np.uint64]) -> int:
     """Notes less groups; ``signatures`` has shape (notes, 128)."""
     parents = list(range(len(signatures)))
 
@@ -102,7 +100,7 @@ def _count_copies(signatures: npt.NDArray[np.uint64], similarity: float) -> int:
         return note
 
     copies = 0
-    for left, right in _close_pairs(signatures, similarity):
+    for left, right in _close_pairs(signatures):
         left_root, right_root = root(left), root(right)
         if left_root != right_root:
             parents[right_root] = left_root
@@ -110,11 +108,11 @@ def _count_copies(signatures: npt.NDArray[np.uint64], similarity: float) -> int:
     return copies
 
 
-def _close_pairs(signatures: npt.NDArray[np.uint64], similarity: float) -> Iterator[tuple[int, int]]:
+def _close_pairs(signatures: npt.NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
     for start in range(0, BINS, ROWS_PER_BAND):
         pairs = _band_pairs(signatures[:, start : start + ROWS_PER_BAND])
         agreement = (signatures[pairs[:, 0]] == signatures[pairs[:, 1]]).mean(axis=1)
-        yield from map(tuple, pairs[agreement >= similarity].tolist())
+        yield from map(tuple, pairs[agreement >= SIMILARITY].tolist())
 
 
 def _band_pairs(band: npt.NDArray[np.uint64]) -> Indices:

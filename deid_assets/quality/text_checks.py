@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Edit, Redacted
+from deid_assets.core.redact import Edit
 from deid_assets.evaluation.counts import Counts
-from deid_assets.evaluation.intervals import wilson
 from deid_assets.quality.verdict import Verdict
 
 
@@ -25,21 +24,8 @@ def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) 
     return in_bounds and note.text[cursor:] == redacted_text[new_cursor:]
 
 
-def unchanged_outside(pairs: Iterable[tuple[Note, Redacted]]) -> Verdict:
-    """Check that redaction touched nothing but the spans it replaced.
-
-    Returns:
-        Counts ``notes`` and ``changed``.
-    """
-    kept = [
-        note.note_id == redacted.note_id and is_unchanged_outside(note, redacted.edits, redacted.text)
-        for note, redacted in pairs
-    ]
-    return changed_verdict(len(kept), changed=kept.count(False))
-
-
 def changed_verdict(notes: int, *, changed: int) -> Verdict:
-    """Return the verdict of ``unchanged_outside`` on notes that were compared before."""
+    """Check that redaction changed nothing outside the spans it replaced, in notes that were compared before."""
     return Verdict(
         "unchanged_outside",
         passed=changed == 0,
@@ -49,9 +35,7 @@ def changed_verdict(notes: int, *, changed: int) -> Verdict:
     ).unless(not notes, "no redacted note")
 
 
-def recall_floor(
-    counts: Mapping[str, Counts], floors: Mapping[str, float], *, lower_bound: bool = False, blocking: bool = True
-) -> Verdict:
+def recall_floor(counts: Mapping[str, Counts], floors: Mapping[str, float]) -> Verdict:
     """Check each label's recall against its floor.
 
     A label with a floor and no gold spans fails: nothing shows that its floor is reached.
@@ -59,8 +43,6 @@ def recall_floor(
     Args:
         counts: Label to counts, as ``Evaluation.counts`` gives them under one scheme.
         floors: Label to the least recall that passes, in [0, 1].
-        lower_bound: Compare the lower end of the 95 % Wilson interval instead of the ratio.
-        blocking: Whether a failure stops the materialization.
 
     Returns:
         Counts ``labels``, ``below``, ``without_gold``, and ``recall_<label>`` and ``floor_<label>`` where recall is
@@ -70,7 +52,7 @@ def recall_floor(
     for label in sorted(floors):
         count = counts.get(label, Counts())
         if count.gold:
-            recalls[label] = wilson(count.tp, count.gold)[0] if lower_bound else count.tp / count.gold
+            recalls[label] = count.tp / count.gold
     below = sum(recall < floors[label] for label, recall in recalls.items())
     without_gold = len(floors) - len(recalls)
     figures = {
@@ -81,7 +63,7 @@ def recall_floor(
     return Verdict(
         "recall_floor",
         passed=below == 0 and without_gold == 0,
-        blocking=blocking,
+        blocking=True,
         counts={"labels": len(floors), "below": below, "without_gold": without_gold, **figures},
         description="Recall reaches its floor for every label that has one.",
     ).unless(not floors, "no label has a floor and enough gold")

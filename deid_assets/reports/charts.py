@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import isfinite
 
 WIDTH, HEIGHT = 340, 230
 """Size of a chart with its axes, in CSS pixels."""
@@ -110,14 +110,10 @@ def _written(value: float, axis: Axis) -> str:
     return f"{value:,.0f}" if step >= 1 else f"{value:.1f}" if step >= 0.1 else f"{value:.3g}"
 
 
-def axis_of(name: str, values: Iterable[float], *, from_zero: bool = True) -> Axis:
-    """Return an axis that holds all values, its ticks at round numbers."""
-    known = [value for value in values if isfinite(value)]
-    top = max(known, default=1.0)
-    low = 0.0 if from_zero else min(known, default=0.0)
-    step = next(step for step in _steps() if step * 5 >= top - low)
-    low = step * int(low / step)
-    return Axis(name, low, low + step * 5 if low + step * 5 >= top else low + step * ceil((top - low) / step))
+def axis_of(name: str, values: Iterable[float]) -> Axis:
+    """Return an axis from 0 that holds all values, its ticks at round numbers."""
+    top = max((value for value in values if isfinite(value)), default=1.0)
+    return Axis(name, 0.0, 5 * next(step for step in _steps() if step * 5 >= top))
 
 
 def _steps() -> Iterable[float]:

@@ -43,25 +43,25 @@ def labels_png(counts: Mapping[str, int], *, title: str) -> bytes:
     return png(figure)
 
 
-def recall_png(evaluation: Evaluation, *, title: str, scheme: Scheme = Scheme.COVERED) -> bytes:
+def recall_png(evaluation: Evaluation, *, title: str) -> bytes:
     """Return the recall of each label with gold as a bar with its 95 % Wilson interval, the lowest first, as a PNG."""
-    found = [(label, recall_of(evaluation.counts(label, scheme))) for label in evaluation.labels]
+    found = [(label, recall_of(evaluation.counts(label, Scheme.COVERED))) for label in evaluation.labels]
     rows = sorted(((label, recall) for label, recall in found if recall), key=lambda row: (row[1].value, row[0]))
-    figure, axes = _canvas([label for label, _ in rows], title=title, measure=MEASURES[scheme])
+    figure, axes = _canvas([label for label, _ in rows], title=title, measure=MEASURES[Scheme.COVERED])
     axes.barh(range(len(rows)), [recall.value for _, recall in rows], height=0.62, color=FILL, alpha=0.35)
     _draw_intervals(axes, [recall for _, recall in rows])
     axes.set_xlim(0, 1)
     return png(figure)
 
 
-def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str, scheme: Scheme = Scheme.COVERED) -> bytes:
+def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str) -> bytes:
     """Return the micro recall of each detector as a dot with its 95 % Wilson interval, as a PNG.
 
     Detectors keep the order of ``leaderboard_md``. The axis starts below the lowest interval, not at 0.
     """
-    found = [(name, recall_of(evaluation.micro(scheme))) for name, evaluation in ranked(evaluations)]
+    found = [(name, recall_of(evaluation.micro(Scheme.COVERED))) for name, evaluation in ranked(evaluations)]
     rows = [(name, recall) for name, recall in found if recall]
-    figure, axes = _canvas([name for name, _ in rows], title=title, measure=MEASURES[scheme])
+    figure, axes = _canvas([name for name, _ in rows], title=title, measure=MEASURES[Scheme.COVERED])
     _draw_intervals(axes, [recall for _, recall in rows])
     floor = axis_floor(recall for _, recall in rows)
     axes.set_xlim(floor, 1 + (1 - floor) * 0.02)
