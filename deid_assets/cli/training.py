@@ -58,6 +58,7 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
             "plugin": recipe.plugin,
             "installed": "yes" if recipe.plugin in trainers else "no",
             "description": recipe.description,
+            "differs": recipe.differs,
         }
         for recipe in map(load_recipe, BUILTIN)
     ]

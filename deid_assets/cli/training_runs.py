@@ -83,6 +83,8 @@ def _recipe(name: str, changes: Mapping[str, Any], train: Sequence[str] | None) 
 def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
     """Train one recipe and say how it does."""
     (recipe,) = wanted.recipes
+    if recipe.differs and not as_json:
+        say(f"{recipe.name} differs from the published system in: {recipe.differs}")
     before = (out / CARD).stat().st_mtime_ns if (out / CARD).exists() else None
     card = train_model(recipe, wanted.materials[recipe.name], out, progress=progress)
     if as_json:

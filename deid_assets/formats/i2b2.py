@@ -20,6 +20,8 @@ from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
 from deid_assets.system.atomic import atomic_folder
 
+_PATIENT = re.compile(r"(?:.*/)?([0-9]{3})-[0-9]{2}")
+"""Id of a note as the corpus names its files: the patient, and the number of the record."""
 _OFFSET = re.compile(r"-?[0-9]{1,15}")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0, section 2.2, does not allow."""
@@ -27,7 +29,10 @@ _ATTRIBUTE = {ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'}
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield the file as one note; the label of a tag is its ``TYPE``, or its name where it has none."""
+    """Yield the file as one note; the label of a tag is its ``TYPE``, or its name where it has none.
+
+    A file that is named as in the corpus, ``PATIENT-RECORD.xml`` of three and two digits, says whose note it is.
+    """
     note_id = source.note_id
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     blob = read_bytes(source, max_bytes=max_bytes, note_id=note_id)
@@ -64,8 +69,10 @@ def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedN
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
         raise RecordError("missing-field", "has not one TEXT without elements and at most one TAGS; export it again")
     text = texts[0].text or ""
+    named = _PATIENT.fullmatch(source.note_id)
+    patient = named[1] if named else None
     if not tags or not options.annotations:
-        return ParsedNote(source.name, source.note_id, text)
+        return ParsedNote(source.name, source.note_id, text, patient_id=patient)
     annotations: list[Annotation] = []
     problems: list[Problem] = []
     for number, tag in enumerate(tags[0], start=1):
@@ -73,7 +80,9 @@ def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedN
             annotations.append(_annotation(tag, number))
         except RecordError as error:
             problems.append(Problem(error.kind, error.reason))
-    return ParsedNote(source.name, source.note_id, text, tuple(annotations), tuple(problems), fold_blanks=True)
+    return ParsedNote(
+        source.name, source.note_id, text, tuple(annotations), tuple(problems), patient_id=patient, fold_blanks=True
+    )
 
 
 def _annotation(tag: Element, number: int) -> Annotation:

@@ -178,16 +178,22 @@ def check_apart(training: Iterable[Document], tested: Iterable[Document], *, rol
         role: What the latter are called in the message.
 
     Raises:
-        InputError: A note id or a text is in both.
+        InputError: A note id, a text or a patient is in both.
     """
-    ids, digests = set(), set()
+    ids, digests, patients = set(), set(), set()
     for document in training:
         ids.add(document.note.note_id)
         digests.add(document.note.digest)
+        patients.add(document.note.patient_id)
+    patients.discard(None)
     for document in tested:
         note = document.note
-        if note.note_id in ids or (note.digest in digests and note.text.strip()):
-            what = "id" if note.note_id in ids else "text"
+        known = {
+            "id": note.note_id in ids,
+            "text": note.digest in digests and bool(note.text.strip()),
+            "patient": note.patient_id in patients,
+        }
+        if what := next((name for name, found in known.items() if found), ""):
             raise InputError(
                 f"note {note.note_id!r}: its {what} is among the {role} notes and among the training notes; "
                 "a score on it would mean nothing, so take it out of one"

@@ -53,6 +53,7 @@ class Recipe(BaseModel):
     Args:
         name: Part of the asset keys, and the source of the spans that the tagger finds.
         description: One line for the UI.
+        differs: What is otherwise than in the system that it is named after, in one line.
         plugin: Trainer and detector, by entry-point name.
         corpora: ``synthetic:LANG:NOTES`` (``:SEED``, ``LANG/MIX``), ``gold`` for what people annotated in this installation, or a
             file or folder of annotated notes; environment variables are filled in. In the order of the strategy.
@@ -76,6 +77,7 @@ class Recipe(BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
     description: str = ""
+    differs: str = ""
     plugin: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
     corpora: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
@@ -105,7 +107,7 @@ class Recipe(BaseModel):
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides on the model; the description and the licence do not."""
-        values = self.model_dump(mode="json", exclude={"description", "licence", "onnx"})
+        values = self.model_dump(mode="json", exclude={"description", "differs", "licence", "onnx"})
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from deid_assets import plugins
 from deid_assets.core.detector import Detector
 from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
 from deid_assets.system.atomic import replace_folder
@@ -122,8 +123,8 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
     return Task(
         phases=phases,
         dev=dev,
-        # Over all phases, so that a later one brings no label that the network has no place for.
-        labels=label_inventory(every, native=recipe.native),
+        # Over all phases and dev, so that none brings a label that the network has no place for.
+        labels=_labels(every, dev, native=recipe.native),
         native=recipe.native,
         scheme=recipe.scheme,
         grouping=_grouping(recipe, every),
@@ -131,6 +132,11 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
         settings=trainer.settings(recipe.settings),
         raw=tuple(materials.raw),
     )
+
+
+def _labels(training: Sequence[Document], dev: Sequence[Document], *, native: bool) -> dict[str, Phi]:
+    label_inventory(training, native=native)  # refuses training notes without spans, whatever dev holds
+    return label_inventory([*training, *dev], native=native)
 
 
 def _grouping(recipe: Recipe, documents: Sequence[Document]) -> int:

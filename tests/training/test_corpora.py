@@ -81,3 +81,26 @@ def test_a_corpus_must_be_whole(tmp_path):
         read_corpus(str(tmp_path / "absent.jsonl"))
     with pytest.raises(ConfigError, match="asset graph only"):
         read_corpus("gold")
+
+
+I2B2 = """<?xml version="1.0" encoding="UTF-8" ?>
+<deIdi2b2><TEXT><![CDATA[Seen by Lee on day {day}.]]></TEXT>
+<TAGS><NAME id="P0" start="8" end="11" text="Lee" TYPE="DOCTOR" comment="" /></TAGS></deIdi2b2>
+"""
+
+
+def test_files_named_as_in_i2b2_say_whose_notes_they_are(tmp_path):
+    from deid_assets.training.corpora import check_apart
+
+    names = {"train": ("110-01", "110-02", "111-01"), "test": ("110-03",), "other": ("112-01",), "ours": ("letter-1",)}
+    for day, (role, files) in enumerate(names.items()):
+        (tmp_path / role).mkdir()
+        for file in files:
+            (tmp_path / role / f"{file}.xml").write_text(I2B2.format(day=f"{day} {file}"))
+    read = {role: read_corpus(str(tmp_path / role)).documents for role in names}
+
+    assert [document.note.patient_id for document in read["train"]] == ["110", "110", "111"]
+    assert [document.note.patient_id for document in read["ours"]] == [None]
+    check_apart(read["train"], read["other"], role="test")
+    with pytest.raises(InputError, match="note '110-03': its patient is among the test notes"):
+        check_apart(read["train"], read["test"], role="test")

@@ -118,7 +118,24 @@ def test_a_chosen_grouping_is_recorded(notes, tmp_path):
     assert card.grouping == 1
 
 
+def of_patient(corpus, patient):
+    """The corpus with other note ids and texts, all of one patient."""
+    documents = []
+    for document in corpus.documents:
+        note = Note(f"other-{document.note.note_id}", document.note.text + " Again.", patient_id=patient)
+        documents.append(Document(note, DisjointSpans.of(note, document.spans)))
+    return Corpus("other", tuple(documents))
+
+
 FAULTS = {
+    "a test patient among the training patients": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], test=of_patient(notes("Lee"), "mine-p1"))),
+        InputError, "note 'other-mine-0': its patient is among the test notes and among the training notes",
+    ),
+    "a development patient among the training patients": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], dev=of_patient(notes("Lee"), "mine-p0"))),
+        InputError, "its patient is among the development notes",
+    ),
     "a test note among the training notes": (
         lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], test=notes("Lee"))),
         InputError, "note 'mine-0': its id is among the test notes and among the training notes",

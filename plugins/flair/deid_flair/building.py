@@ -25,6 +25,7 @@ from deid_flair.parts import (
     RowsPart,
     TransformerPart,
 )
+from deid_flair.published import remedy
 from deid_flair.settings import (
     CharacterLstm,
     CharacterModel,
@@ -115,9 +116,7 @@ def _digest(wanted: CharacterModel, texts: Sequence[str], seed: int) -> str:
 
 
 def _given_model(wanted: CharacterModel) -> Any:
-    path = Path(wanted.model)
-    if not path.exists():
-        path = _published(wanted.model, lambda: FlairEmbeddings(wanted.model), allow_download=wanted.allow_download)
+    (path,) = located(wanted)
     if path.suffix == ".safetensors":
         return language_models.load(path)
     return language_models.load_flair(path, trust=wanted.trust)
@@ -126,23 +125,36 @@ def _given_model(wanted: CharacterModel) -> Any:
 def _words(task: Task, wanted: WordVectors) -> vectors.Found:
     if wanted.train:
         return vectors.train_words(_some(task, wanted.texts, "word vectors"), wanted, seed=task.seed)
-    path = Path(wanted.model)
-    if not path.exists():
-        path = _published(wanted.model, lambda: WordEmbeddings(wanted.model), allow_download=wanted.allow_download)
+    (path,) = located(wanted)
     return vectors.read_words(path, trust=wanted.trust)
 
 
 def _pieces(task: Task, wanted: Pieces) -> vectors.Found:
     if wanted.train:
         return vectors.train_pieces(_some(task, wanted.texts, "sub-words"), wanted, seed=task.seed)
-    model, found = Path(wanted.model), Path(wanted.vectors)
-    missing = next((path for path in (model, found) if not path.is_file()), None)
-    if missing is not None:
-        raise TrainingError(
-            f"sub-word vectors: {str(missing)!r} is no file here; give model = '….model' and vectors = '….w2v.bin' "
-            "of one BPEmb release"
-        )
-    return vectors.read_pieces(model, found)
+    return vectors.read_pieces(*located(wanted))
+
+
+def located(wanted: CharacterModel | WordVectors | Pieces) -> list[Path]:
+    """Return the files of an embedding that is not trained here; fetched where the recipe allows it.
+
+    Raises:
+        TrainingError: A file is not here. The message names it, where its authors publish it, and what to run.
+    """
+    if isinstance(wanted, Pieces):
+        files = [Path(wanted.model), Path(wanted.vectors)]
+        for file in files:
+            if not file.is_file():
+                advice = remedy(str(file)) or "give model = '….model' and vectors = '….w2v.bin' of one BPEmb release"
+                raise TrainingError(f"sub-word vectors: {str(file)!r} is no file here; {advice}")
+        return files
+    path = Path(wanted.model)
+    if path.exists():
+        return [path]
+    if advice := remedy(wanted.model):
+        raise TrainingError(f"embedding: {wanted.model!r} is no file here; {advice}")
+    kind = FlairEmbeddings if isinstance(wanted, CharacterModel) else WordEmbeddings
+    return [_published(wanted.model, lambda: kind(wanted.model), allow_download=wanted.allow_download)]
 
 
 def _rows(found: vectors.Found) -> EmbeddingPart:
@@ -150,9 +162,23 @@ def _rows(found: vectors.Found) -> EmbeddingPart:
     return RowsPart(description, vocabulary, torch.from_numpy(rows))
 
 
-def _transformer(wanted: Transformer) -> EmbeddingPart:
-    if not Path(wanted.model).is_dir() and not wanted.allow_download:
+def check_transformer(wanted: Transformer) -> None:
+    """Refuse an encoder that is not here.
+
+    Raises:
+        TrainingError: There is no such folder, or no ``config.json`` in it, and it may not be fetched.
+    """
+    folder = Path(wanted.model)
+    if wanted.allow_download and not folder.is_dir():
+        return
+    if not folder.is_dir():
         raise TrainingError(f"transformer {wanted.model!r} is no folder here; give its folder or allow_download = true")
+    if not (folder / "config.json").is_file():
+        raise TrainingError(f"transformer {wanted.model!r} has no config.json; give the folder of an encoder")
+
+
+def _transformer(wanted: Transformer) -> EmbeddingPart:
+    check_transformer(wanted)
     try:
         return TransformerPart(wanted.model, layers=wanted.layers, fine_tune=wanted.fine_tune)
     except (OSError, ValueError) as error:
@@ -194,10 +220,10 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
         path = Path(flair.cache_root) / cache_dir / address.rpartition("/")[2]
         if not path.exists() and not allow_download:
             raise TrainingError(
-                f"embedding {name!r} is not on this machine; put {path.name} into {path.parent}, give its path, "
-                "or set allow_download = true"
+                f"embedding {name!r} is not on this machine: Flair publishes {path.name} at {address}; put it into "
+                f"{path.parent} and give the same command again, or set allow_download = true"
             )
-        path = path if path.exists() else Path(fetch(address, cache_dir=cache_dir))
+        path = path if path.exists() else _fetched(address, path, lambda: fetch(address, cache_dir=cache_dir))
         if path.suffix == ".npy":  # the vectors of gensim's file, which is asked for next
             return path
         raise _FoundError(path)
@@ -207,8 +233,21 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
         construct()
     except _FoundError as found:
         return found.path
-    except (ValueError, OSError) as error:
-        raise TrainingError(f"embedding {name!r}: no such file, and {type(error).__name__} when fetching it") from None
+    except (ValueError, OSError):
+        raise TrainingError(
+            f"embedding {name!r} is no file here and no name that Flair publishes; give a path"
+        ) from None
     finally:
         module["cached_path"] = fetch
     raise TrainingError(f"embedding {name!r} is no file and no published name; give a path")
+
+
+def _fetched(address: str, path: Path, fetch: Callable[[], str | Path]) -> Path:
+    """Return a file that Flair fetches; a fetch that fails says what to fetch by hand."""
+    try:
+        return Path(fetch())
+    except (ValueError, OSError) as error:
+        raise TrainingError(
+            f"{path.name} could not be fetched ({type(error).__name__}); fetch {address} by hand and put it into "
+            f"{path.parent}"
+        ) from None

@@ -127,7 +127,7 @@ def build(network: Network) -> onnx.ModelProto:
         found = graph.add("Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths, before), perm=[1, 0, 2])
     elif before is not None:
         found = graph.linear(found, before.weight, before.bias)
-    softmax = network.described["decoder"] == "softmax"
+    softmax = network.described["decoder"] != "crf"
     scores = graph.linear(found, tagger.linear.weight[:count], tagger.linear.bias[:count])
     last = graph.add("LogSoftmax", scores, axis=2) if softmax else scores
     graph.nodes.append(helper.make_node("Identity", [last], [OUTPUT]))

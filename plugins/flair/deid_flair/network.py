@@ -98,7 +98,7 @@ class Network:
         lengths = torch.tensor([len(line) for line in lines])
         features = self._features(self.embed(lines, frozen), lengths)
         gold = [torch.tensor(row, device=flair.device) for row in tags]
-        if self.described["decoder"] == "softmax":
+        if self.described["decoder"] != "crf":
             inside = torch.arange(features.shape[1])[None, :] < lengths[:, None]
             return torch.nn.functional.cross_entropy(features[inside], torch.cat(gold), reduction="sum")
         padded = torch.nn.utils.rnn.pad_sequence(gold, batch_first=True)
@@ -118,7 +118,7 @@ class Network:
         with torch.no_grad():
             embedded = self.embed(lines, frozen)[order]
             found = self._features(embedded, lengths[order])[torch.argsort(order)]
-            if self.described["decoder"] == "softmax":
+            if self.described["decoder"] != "crf":
                 found = torch.log_softmax(found, dim=2)
         scores: NDArray[np.float32] = found[..., : len(self.tags)].float().cpu().numpy()
         return scores
@@ -141,7 +141,10 @@ class Network:
         return scores
 
     def chain(self) -> Chain:
-        """Return what decodes the scores into legal tags: what the CRF has learnt, or what is legal alone."""
+        """Return what decodes the scores: what the CRF has learnt, what is legal alone, or the best tag of each token."""
+        if self.described["decoder"] == "softmax":
+            count = len(self.tags)
+            return Chain(*(np.zeros(shape, np.float32) for shape in ((count, count), (count,), (count,))))
         allowed, start, end = constraints(self.tags, self.scheme)
         if self.described["decoder"] == "crf":
             learnt = [each.detach().cpu().numpy() for each in self._learnt()]

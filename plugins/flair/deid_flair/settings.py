@@ -180,7 +180,8 @@ class Settings(_Frozen):
     Args:
         embeddings: The stack, joined end to end.
         encoder: Between embeddings and tags; ``linear`` leaves the Bi-LSTM out.
-        decoder: ``softmax`` leaves the CRF out; tags are still decoded into legal sequences.
+        decoder: ``softmax`` leaves the CRF out, as the published ablations do, and takes the best tag of each token;
+            ``constrained`` leaves it out too, and takes the best legal sequence.
         hidden: Width of each direction of the Bi-LSTM.
         layers: Of the Bi-LSTM.
         reproject: A learnt linear map over the embeddings, which stands in for tuning frozen ones.
@@ -206,7 +207,7 @@ class Settings(_Frozen):
         default=(WordVectors(train=True), CharacterModel(train=True)), min_length=1
     )
     encoder: Literal["lstm", "linear"] = "lstm"
-    decoder: Literal["crf", "softmax"] = "crf"
+    decoder: Literal["crf", "softmax", "constrained"] = "crf"
     hidden: Positive = 256
     layers: Positive = 1
     reproject: bool = True

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.extending import Report, Task, TrainingError, tag_set
+from deid_assets.extending import Report, Task, tag_set
 from deid_flair.quiet import quiet, seed_all, use_threads
 from deid_flair.settings import settings
 
@@ -43,11 +43,10 @@ class FlairTrainer:
             PluginError: A resource cannot be read.
         """
         wanted = settings(task.settings)
-        if not task.labels or not any(document.spans for documents in task.phases for document in documents):
-            raise TrainingError("no training note has a span; give annotated notes")
         with quiet():
-            from deid_flair import building, folders, training  # noqa: PLC0415 - they import Flair
+            from deid_flair import building, checks, folders, training  # noqa: PLC0415 - they import Flair
 
+            checks.check(task, wanted)
             use_threads(wanted.threads)
             kept = out / CHECKPOINT
             parts, curves = building.stack(task, wanted, kept)

@@ -37,8 +37,48 @@ def test_a_small_set_is_learnt_by_heart(model, documents) -> None:
     assert ranges == [[(span.start, span.end, span.label) for span in each.spans] for each in documents]
 
 
+def test_a_missing_file_is_told_before_anything_is_trained(task, train, tmp_path, monkeypatch) -> None:
+    from deid_flair import language_models
+
+    trained = []
+    monkeypatch.setattr(language_models, "train", lambda *_, **__: trained.append(1) or iter(()))
+    lm = {"kind": "flair", "train": True, "hidden": 8}
+    note, spans = marked("In <ZIP>12345</ZIP>.", note_id="strange")
+    dev = [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans))]
+    blank = [Document(Note("b", " "), DisjointSpans.of(Note("b", " "), []))]
+    given = task(embeddings=[lm])
+
+    with pytest.raises(TrainingError, match=r"glove\.6B\.zip"):
+        train(task(embeddings=[lm, {"kind": "word", "model": "glove.6B.100d.txt"}]), tmp_path / "m")
+    with pytest.raises(TrainingError, match="note 'strange': its label 'ZIP' is among the development notes"):
+        train(replace(given, dev=dev), tmp_path / "m")
+    with pytest.raises(TrainingError, match="the notes of phase 2 have no text"):
+        train(replace(given, phases=[*given.phases, blank]), tmp_path / "m")
+    assert not trained
+
+
+def test_without_a_crf_the_best_tag_of_each_token_is_taken(task) -> None:
+    import numpy as np
+
+    from deid_flair import folders
+    from deid_flair.parts import OneHotPart
+    from deid_flair.settings import settings
+
+    tags = ["O", "B-CITY", "I-CITY", "B-NAME", "I-NAME"]
+    illegal = np.log(np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.2, 0.5]], dtype=np.float32))
+    found = {}
+    for decoder in ("softmax", "constrained"):
+        wanted = settings({"decoder": decoder, "hidden": 4, "embeddings": [{"kind": "onehot"}]})
+        network = folders.new([OneHotPart(["<unk>"], 4)], task(), wanted, tags)
+        (path,) = network.chain().best([illegal])
+        found[decoder] = [tags[tag] for tag in path]
+
+    assert found["softmax"] == ["O", "I-NAME"]
+    assert found["constrained"] != found["softmax"]
+
+
 @pytest.mark.parametrize("encoder", ["lstm", "linear"])
-@pytest.mark.parametrize("decoder", ["crf", "softmax"])
+@pytest.mark.parametrize("decoder", ["crf", "softmax", "constrained"])
 def test_every_ablation_learns_the_small_set(task, train, tmp_path, encoder, decoder) -> None:
     curve = train(
         task(encoder=encoder, decoder=decoder, optimizer="adamw", learning_rate=0.02, max_epochs=10), tmp_path / "m"
@@ -236,14 +276,23 @@ def test_blank_and_empty_notes_among_the_training_notes_do_no_harm(task, train, 
 
 @pytest.mark.parametrize(
     ("embedding", "message"),
-    [
+    [  # the first three need the notes to be read, all others are told before anything is trained
         ({"kind": "word", "train": True, "min_count": 9_999}, "no word occurs 9999 times"),
         ({"kind": "flair", "train": True}, "characters are too few"),
         ({"kind": "bpemb", "train": True, "vocabulary": 90_000}, "set a smaller vocabulary"),
         ({"kind": "word", "train": True, "texts": ["raw"]}, "no text to train word vectors on"),
         ({"kind": "flair", "model": "news-forward"}, "'news-forward' is not on this machine.*allow_download = true"),
         ({"kind": "word", "model": "glove"}, "'glove' is not on this machine.*allow_download = true"),
-        ({"kind": "word", "model": "nothing/of/this"}, "'nothing/of/this': no such file"),
+        ({"kind": "word", "model": "nothing/of/this"}, "'nothing/of/this' is no file here and no name that Flair"),
+        (
+            {"kind": "word", "model": "glove.6B.100d.txt"},
+            "'glove.6B.100d.txt' is no file.*glove.6B.zip at nlp.stanford.edu.*unzip glove.6B.zip glove.6B.100d.txt",
+        ),
+        ({"kind": "word", "model": "cc.it.300.bin"}, "fetch cc.it.300.bin.gz at fasttext.cc.*gunzip cc.it.300.bin.gz"),
+        (
+            {"kind": "bpemb", "model": "multi.wiki.bpe.vs1000000.model", "vectors": "x"},
+            "fetch multi.wiki.bpe.vs1000000.model at bpemb.h-its.org",
+        ),
         ({"kind": "transformer", "model": "bert-base"}, "'bert-base' is no folder here"),
         ({"kind": "bpemb", "model": "multi.model", "vectors": "multi.bin"}, "'multi.model' is no file here"),
     ],
