@@ -18,6 +18,9 @@ from hypothesis import settings
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("no deadline")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell, in the background; the tests' processes would too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 STENCIL = '''
 """Test detector: names that begin with Zed, and seven-digit record numbers."""
 

@@ -23,8 +23,12 @@ _handlers: list[Callable[[], None]] = []
 def watch_interrupts() -> None:
     """Take over this process' interrupts; until there are handlers, one ends it at once.
 
-    Call it before anything is imported that starts threads, which would still be interrupted.
+    Call it before anything is imported that starts threads, which would still be interrupted. A shell has what it
+    starts in the background ignore interrupts, and Dagster, whose runs treat termination (SIGTERM) as an interrupt,
+    would have that ignored too, by the processes it starts as well.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     resource_tracker.ensure_running()  # as it starts, it lets interrupts through again
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     threading.Thread(target=_wait, daemon=True).start()

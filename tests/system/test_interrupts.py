@@ -27,14 +27,34 @@ thread.join()
 say("went on")
 """
 
+IN_BACKGROUND = """
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+from deid_assets.system.interrupts import watch_interrupts
+
+watch_interrupts()
+from dagster._utils.interrupts import capture_interrupts
+
+with capture_interrupts():  # as a step of a run
+    pass
+print("ready", flush=True)
+input()
+"""
+
 
 @pytest.fixture
 def started():
     processes = []
 
-    def start(*arguments):
+    def start(*arguments, script=SCRIPT):
         process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", script, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         processes.append(process)
         assert process.stdout.readline() == "ready\n"
@@ -64,3 +84,12 @@ def test_an_interrupt_where_nothing_can_be_half_done_ends_the_process(started):
 
     assert process.stdout.read() == ""
     assert process.wait() == 130
+
+
+def test_what_a_shell_started_in_the_background_can_be_terminated_after_a_run(started):
+    process = started(script=IN_BACKGROUND)
+
+    process.terminate()
+    process.communicate("\n")  # else one that ignores it would wait
+
+    assert process.returncode != 0
