@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,12 @@ from deid_assets.core.errors import WithheldError
 from deid_assets.core.note import Note
 
 if TYPE_CHECKING:
+    from deid_assets.core.detector import Detector
     from deid_assets.core.redact import Redacted
     from deid_assets.pipeline.batch import Pipeline
 
+MAX_DETECTORS = 8
+"""Detectors kept ready between calls; to make `rules` anew takes a quarter of a second, to read a note milliseconds."""
 NOTE_ID = "note"
 """Id of a text that has none; it seeds the surrogates of a text without patient."""
 
@@ -37,7 +42,7 @@ def deidentify(
         patient_id: Whose note it is; surrogates agree between notes of one patient.
         policy: Name or file of a redaction policy.
         detectors: The ensemble, the most trusted first.
-        options: Keyword options per detector.
+        options: Keyword options per detector, such as JSON can hold.
         secret: At least 16 bytes; needed by policies that write surrogates.
 
     Raises:
@@ -86,7 +91,6 @@ def _pipeline(
     langs: AbstractSet[str | None],
 ) -> Pipeline:
     # Imported late: ``import deid_assets`` loads none of what policies need.
-    from deid_assets import plugins  # noqa: PLC0415
     from deid_assets.core.detector import detect  # noqa: PLC0415
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
     from deid_assets.pipeline.resolving import by_note  # noqa: PLC0415
@@ -94,7 +98,7 @@ def _pipeline(
     from deid_assets.policies.surrogate import require_packs  # noqa: PLC0415
 
     chosen = load_policy(policy)
-    loaded = [plugins.load(name, options=options.get(name, {})) for name in detectors]
+    loaded = [_detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors]
     require_packs(chosen, langs)
     return Pipeline(
         predict=lambda notes: {detector.name: by_note(detect(detector, notes)) for detector in loaded},
@@ -102,3 +106,11 @@ def _pipeline(
         policy=chosen,
         key=check_key(chosen, secret),
     )
+
+
+@lru_cache(MAX_DETECTORS)
+def _detector(name: str, options: str) -> Detector:
+    """Return a detector that is kept for the next call with the same options, as JSON."""
+    from deid_assets import plugins  # noqa: PLC0415
+
+    return plugins.load(name, options=json.loads(options))

@@ -19,6 +19,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -179,4 +180,10 @@ def _described(replacer: Replacer) -> dict[str, Any]:
     if isinstance(replacer, MaskedSurrogate):
         packages += ("torch", "transformers")
         options.pop("model")  # its files count, not where they lie
-    return {"action": type(replacer).__name__, **options, **{name: metadata.version(name) for name in packages}}
+    return {"action": type(replacer).__name__, **options, **{name: _version(name) for name in packages}}
+
+
+@cache
+def _version(package: str) -> str:
+    """Version of an installed package; reading its metadata takes milliseconds."""
+    return metadata.version(package)

@@ -90,6 +90,16 @@ def test_one_text_gives_its_redaction():
     assert deidentify(LEAK, lang="en", policy="tag").text == "MRN: [MRN]. Sample [MRN] was stored. Label [MRN]-A."
 
 
+def test_a_detector_is_made_once_for_calls_with_the_same_options():
+    from deid_assets.api import _detector
+
+    made = _detector.cache_info().misses
+    for score in (0.51, 0.51, 0.52, 0.51):
+        deidentify(LEAK, lang="en", policy="tag", options={"rules": {"min_score": score}})
+
+    assert _detector.cache_info().misses == made + 2
+
+
 def test_a_text_that_may_not_leave_raises_without_quoting_it(installation):
     with pytest.raises(WithheldError, match="LookupError in spans/stencil") as raised:
         deidentify("Zedmarlow", detectors=["stencil"], options={"stencil": {"raise_on": "Zed"}})

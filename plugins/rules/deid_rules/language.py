@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ OTHER = "other"
 NAME_SETTINGS = frozenset(("endings", "capitals_tell", "pairs_only"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Language:
     """One folder: its patterns, and its lists, which are read when first needed.
 
@@ -65,8 +65,9 @@ def available() -> frozenset[str]:
     return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {ANY, OTHER}
 
 
+@cache
 def read_language(code: str) -> Language:
-    """Read a language's folder.
+    """Read a language's folder, once in a process.
 
     Raises:
         ConfigError: There is no such folder, or a file in it is wrong.

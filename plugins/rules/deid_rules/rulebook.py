@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from deid_assets.extending import Phi
 from deid_rules.ages import with_years
@@ -21,8 +21,11 @@ from deid_rules.scan import Scanner
 from deid_rules.sets import PatternSet, pattern_sets
 from deid_rules.view import View
 
+MAX_RULES = 32
+"""Rules kept for detectors that are made later in the process: those of every folder for three profiles."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Rules:
     """A language's rules as far as they are wanted.
 
@@ -50,8 +53,9 @@ class Rules:
         return by_pattern | self.language.phrase_labels
 
 
+@lru_cache(MAX_RULES)
 def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
-    """Return the rules of a language for a profile.
+    """Return the rules of a language for a profile; detectors of a process share them, with their automata.
 
     Args:
         language: The folder.

@@ -244,3 +244,10 @@ def test_what_is_kept_drops_what_lies_within_and_not_what_sticks_out(detector: R
     assert marked_by(RulesDetector(), "Seen at Cedars-Sinai. Anne-Marie B. said.", None) == (
         "Seen at <HOSPITAL>Cedars-Sinai</HOSPITAL>. <NAME>Anne-Marie B.</NAME> said."
     )
+
+
+def test_detectors_of_a_process_share_what_they_read() -> None:
+    one, two, other = RulesDetector(), RulesDetector(langs=["en"]), RulesDetector(profile="gdpr")
+
+    assert one._rules["en"].sets is two._rules["en"].sets
+    assert one._rules["en"].language is other._rules["en"].language
