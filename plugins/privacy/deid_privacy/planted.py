@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from deid_assets import Note
 from deid_assets.extending import Document, InputError, sentences, tokenize
 from deid_assets.extending.corpora import read_corpus
+from deid_privacy.links import Register
+from deid_privacy.slots import GAP, Question
 
 REPEATS = (1, 5, 10, 25, 100)
 VAGUE = ("pain", "edema", "fever", "fatigue", "nausea", "dizziness", "cough", "weakness", "anxiety", "constipation")
@@ -174,6 +176,39 @@ def planted_notes(people: Sequence[Person], canaries: Sequence[Canary] = (), *, 
 def name_matched(people: Sequence[Person]) -> list[Note]:
     """Return the sentences of people whom the training notes never name: an out-set of the same form."""
     return [_note(f"{one.patient_id}-out", one.sentence(), one.patient_id) for one in people if not one.repeats]
+
+
+def name_questions(people: Sequence[Person], *, others: Sequence[str], twin: bool = False) -> list[Question]:
+    """Return for each person the question whose name stands in the sentence that says what they have.
+
+    Args:
+        people: Planted ones, controls or both.
+        others: Names to rank it among; a person's own is left out.
+        twin: Whether the truth to look for is the name of the twin corpus, which a model of the originals never read.
+    """
+    found = []
+    for one in people:
+        truth = one.other if twin else one.name
+        fragment = one.sentence().replace(one.name, GAP)
+        rest = tuple(name for name in others if name not in (one.name, one.other))
+        found.append(Question(fragment, truth, rest, one.repeats, one.patient_id))
+    return found
+
+
+def condition_questions(people: Sequence[Person]) -> list[Question]:
+    """Return for each person the question what they have: a gap in the place of the condition."""
+    found = []
+    for one in people:
+        truth = one.conditions[0]
+        rest = tuple(condition for condition in SPECIFIC if condition != truth)
+        found.append(Question(one.sentence().replace(truth, GAP), truth, rest, one.repeats, one.patient_id))
+    return found
+
+
+def register_of(people: Sequence[Person]) -> Register:
+    """Return who has which name and conditions."""
+    names = {one.patient_id: (one.name.split()[0], one.name.split()[1]) for one in people}
+    return Register(names, {one.patient_id: frozenset(one.conditions) for one in people})
 
 
 def _note(note_id: str, text: str, patient: str = "") -> Note:

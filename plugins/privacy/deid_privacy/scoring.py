@@ -122,7 +122,7 @@ class Scorer:
         found = [TokenScores(*(np.zeros(len(one.ids)) for _ in range(3))) for one in encoded]
         jobs = [(row, hidden) for row, one in enumerate(encoded) for hidden in _parts(one.words)]
         for (row, hidden), scores in zip(
-            jobs, self._hidden([(encoded[row], hidden) for row, hidden in jobs]), strict=True
+            jobs, self.hidden([(encoded[row], hidden) for row, hidden in jobs]), strict=True
         ):
             found[row].logp[hidden], found[row].mean[hidden], found[row].std[hidden] = scores
         return found
@@ -143,7 +143,7 @@ class Scorer:
             for words in word_patterns(_count(one.words), patterns, seed=seed)
         ]
         totals = np.zeros(len(encoded))
-        found = self._hidden([(encoded[row], hidden) for row, hidden in jobs])
+        found = self.hidden([(encoded[row], hidden) for row, hidden in jobs])
         for (row, _), scores in zip(jobs, found, strict=True):
             totals[row] += scores[0].sum() / patterns
         return totals
@@ -163,7 +163,7 @@ class Scorer:
             self._spend(len(chosen), began)
         return found
 
-    def _hidden(self, jobs: Sequence[tuple[Encoded, NDArray[np.int64]]]) -> list[tuple[Floats, Floats, Floats]]:
+    def hidden(self, jobs: Sequence[tuple[Encoded, NDArray[np.int64]]]) -> list[tuple[Floats, Floats, Floats]]:
         """Return the scores of hidden tokens: of each job, with all of its tokens hidden at once."""
         found: list[tuple[Floats, Floats, Floats]] = [(np.zeros(0),) * 3] * len(jobs)
         for chosen in self._batches([len(one.ids) + 2 for one, _ in jobs]):
