@@ -12,11 +12,16 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-SLOW_S = 60.0
-"""Seconds by the clock that one try may take; a PDF waits for a process, on a machine that may be busy."""
+SLOW_CPU_S = 60.0
+"""Seconds of processor time that one try may take."""
+ASLEEP_LOOKS = 120
+"""Looks at a try that all find it asleep, and whatever it started: it would wait for ever."""
+LOOK_S = 0.5
+"""Seconds between two looks."""
 _MEMORY_BYTES = 6 << 30
 """Of address space: a reader that asks for more is a finding."""
 _TOLD_EVERY_S = 60.0
@@ -95,7 +100,8 @@ def _row(numbers: range, one: Callable[[int], str], at: mmap.mmap, log: int) -> 
 
 def _watch(child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]) -> tuple[str, float]:
     """Wait for the process and return why it ended too early, or nothing, and when progress was last told."""
-    last, since = -1, time.monotonic()
+    last, since_cpu_s, asleep = -1, 0.0, 0
+    looked = time.monotonic()
     pause = 0.01
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -104,13 +110,33 @@ def _watch(child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]) 
         now = time.monotonic()
         (number,) = struct.unpack("Q", at[:])
         if number != last:
-            last, since = number, now
-        elif now - since > SLOW_S:
+            last, since_cpu_s, asleep = number, _cpu_s(child), 0
+        elif now - looked >= LOOK_S:
+            looked, asleep = now, 0 if _is_running(child) else asleep + 1
+        cpu_s = _cpu_s(child) - since_cpu_s
+        if cpu_s > SLOW_CPU_S or asleep >= ASLEEP_LOOKS:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return f"longer than {SLOW_S:g} s", told
+            return (f"over {SLOW_CPU_S:g} s of CPU" if cpu_s > SLOW_CPU_S else "asleep, waiting for nothing"), told
         if now - told > _TOLD_EVERY_S:
             told = now
             tell(f"{time.strftime('%H:%M:%S')} {number:,}")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5)
+
+
+def _cpu_s(process: int) -> float:
+    """Return the processor time that a process has taken, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_running(process: int) -> bool:
+    """Whether a thread of the process, or of one that it started, runs or is ready to: a busy machine keeps it waiting."""
+    for thread in Path(f"/proc/{process}/task").glob("*"):
+        with suppress(OSError):
+            if (thread / "stat").read_text().rpartition(")")[2].split()[0] in "RD":
+                return True
+            if any(_is_running(int(child)) for child in (thread / "children").read_text().split()):
+                return True
+    return False
