@@ -41,9 +41,9 @@ from deid_assets.policies.names import full_name, parse
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
 from deid_assets.privacy.audit import Case
-from deid_assets.privacy.hips import Setting, attack
-from deid_assets.reports.hips import hips_md
 from deid_assets.synthesis import make_corpus
+from deid_hips.attack import Setting, attack
+from deid_hips.drawing import hips_md
 
 KEY = Key(bytes(range(32)))
 RECALLS = (0.9, 0.97)

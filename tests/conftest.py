@@ -112,6 +112,7 @@ class Installation:
     """
 
     detectors: Sequence[str] = ("stencil", "shade")
+    audits: Sequence[str] = ()
     default_settings = SETTINGS
 
     def __init__(self, root: Path) -> None:
@@ -172,7 +173,12 @@ class Installation:
         from deid_assets.defs.build import build_definitions
 
         found = plugins.available()
-        return build_definitions(self.settings(), plugins={name: found[name] for name in self.detectors})
+        audits = plugins.available(plugins.AUDITS)
+        return build_definitions(
+            self.settings(),
+            plugins={name: found[name] for name in self.detectors},
+            audits={name: audits[name] for name in self.audits},
+        )
 
     @cached_property
     def instance(self):

@@ -1,7 +1,7 @@
 """The ``deid`` command: everything the graph does, from a shell and without Dagster.
 
-Exit codes: 0 all done; 1 done, but notes were withheld, each named on standard error; 2 bad input, one line on
-standard error, nothing written; 3 a fault of the program.
+Exit codes: 0 all done; 1 done, but notes were withheld, each named on standard error, or an audit did not pass;
+2 bad input, one line on standard error, nothing written; 3 a fault of the program.
 """
 
 from deid_assets.cli.alignment import map_spans

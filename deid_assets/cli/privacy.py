@@ -1,9 +1,9 @@
-"""``deid privacy``: audits of what a redacted corpus still tells."""
+"""``deid privacy``: audits of what redacted notes, and models trained on them, still tell."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
@@ -12,14 +12,14 @@ import typer
 
 from deid_assets.cli.app import PARTIAL, app, guarded, say
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, ReadOption
+from deid_assets.cli.ensemble import parsed_option
 from deid_assets.cli.outputs import check_out
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, read_options
-from deid_assets.cli.tables import print_json, print_table
+from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Fault
@@ -27,72 +27,158 @@ from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
     from deid_assets.privacy.audit import Case
+    from deid_assets.privacy.result import AuditResult
 
-privacy_app = typer.Typer(no_args_is_help=True, help="Audits of what redacted notes still tell.")
+privacy_app = typer.Typer(no_args_is_help=True, help="Audits of what redacted notes and models still tell.")
 app.add_typer(privacy_app, name="privacy")
 
-
-@privacy_app.callback()
-def _privacy() -> None:
-    """Keep ``hips`` a command of its own."""
+PathOption = Path | None
 
 
-@privacy_app.command("hips")
+@privacy_app.command("list")
 @guarded
-def hips(  # noqa: PLR0913 - one parameter per option of the command line
-    notes: Arg[Path, typer.Argument(metavar="NOTES", help="Annotated notes: what there is to cover.")],
+def list_audits(*, as_json: JsonOption = False) -> int:
+    """List the installed audits."""
+    from deid_assets.privacy.running import installed_audits  # noqa: PLC0415 - loads NumPy
+
+    rows = [
+        {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
+        for p in installed_audits().values()
+    ]
+    return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
+
+
+@privacy_app.command("run")
+@guarded
+def run(  # noqa: PLR0913 - one parameter per option of the command line
+    audits: Arg[
+        list[str] | None, typer.Argument(metavar="[AUDIT]...", help="All installed when none is named.")
+    ] = None,
     *,
-    policy: Arg[list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times to compare.")],
-    spans: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Spans of a detector, whose own misses are attacked too.")
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for a JSON file per audit, plots and privacy.html.")],
+    notes: Arg[PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")] = None,
+    spans: Arg[PathOption, typer.Option(metavar="FILE", help="Spans of a detector; the gold when not given.")] = None,
+    policy: Arg[list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")] = None,
+    model: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was trained on the notes.")] = None,
+    reference: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was not.")] = None,
+    training: Arg[str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")] = "",
+    held_out: Arg[str, typer.Option(metavar="NOTES", help="Notes of the same kind that it was not.")] = "",
+    calibration: Arg[str, typer.Option(metavar="NOTES", help="Notes for thresholds, in neither of these.")] = "",
+    canaries: Arg[PathOption, typer.Option(metavar="FILE", help="Secrets planted in the training notes.")] = None,
+    population: Arg[PathOption, typer.Option(metavar="FILE", help="People among whom a patient is sought.")] = None,
+    option: Arg[
+        list[str] | None, typer.Option(metavar="AUDIT.KEY=VALUE", help="Option of an audit, as in TOML; several times.")
     ] = None,
-    recall: Arg[
-        list[float] | None, typer.Option(metavar="SHARE", help="Recall to draw leftovers at; several times.")
-    ] = None,
-    drop: Arg[
-        list[str] | None, typer.Option(metavar="CATEGORY=SHARE", help="Drop this share of a category at every recall.")
-    ] = None,
-    seed: Arg[int, typer.Option(metavar="N", help="Seed of draws, halves and intervals.")] = 1,
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for hips.json and hips.png.")] = None,
+    seed: Arg[int, typer.Option(metavar="N", help="Seed of draws.")] = 1,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Hiding in plain sight: can an attacker tell what was missed from what was put in its place?
+    """Run audits on notes, policies and models.
 
-    Spans are dropped at random at each recall. An attacker with the same tool and notes of their own learns to tell
-    leftovers from replacements, and ranks the identifiers of the release.
+    Each asks one question and answers passed, failed, void (its controls show that the figures prove nothing) or not
+    assessed, with the reason.
     """
-    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads what surrogates are made with
-    from deid_assets.privacy.hips import RECALLS, Setting, attack  # noqa: PLC0415 - loads NumPy
+    from deid_assets.privacy.audit import Material  # noqa: PLC0415 - loads NumPy
+    from deid_assets.privacy.running import installed_audits, run_named  # noqa: PLC0415
+    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
 
-    source = NoteSource(notes, format_name, None, read_options(read or [], annotations=True))
-    if out is not None:
-        check_out(out, inputs=[notes, *filter(None, [spans])], is_folder=True)
-    setting = Setting(tuple(recall or RECALLS), dict(map(_share, drop or [])), seed)
-    policies = [load_policy(name) for name in policy]
-    secret = secret_of_environment()
-    key, *_ = [check_key(each, secret) for each in policies]  # one secret for all; each must do with it
+    check_out(
+        out, inputs=[path for path in (notes, spans, model, reference, canaries, population) if path], is_folder=True
+    )
+    chosen = _chosen(audits, installed_audits())
+    options = _options(option or [], chosen)
+    policies, key = _policies(policy or [])
     withheld = Withheld()
-    cases = list(_cases(source, labels, None if spans is None else SpansFile(spans), withheld))
-    findings = [each.to_json() for each in attack(cases, policies, key=key, setting=setting)]
-    document = {"notes": len(cases), "withheld": len(withheld), "seed": seed, "findings": findings}
-    if out is not None:
-        _write(out, document)
+    cases: list[Case] = []
+    if notes is not None:
+        source = NoteSource(notes, format_name, None, read_options(read or [], annotations=True))
+        cases = list(_cases(source, labels, None if spans is None else SpansFile(spans), withheld))
+    material = Material(
+        key=key, seed=seed, cases=cases, policies=policies, model=_there(model), reference=_there(reference),
+        training=read_raw(training) if training else (), held_out=read_raw(held_out) if held_out else (),
+        calibration=read_raw(calibration) if calibration else (), canaries=_there(canaries), population=_there(population),
+    )  # fmt: skip
+    results = []
+    for name in chosen:
+        say(f"running {name} ...")
+        results.append(run_named(name, material, options.get(name)))
+        _write(out, results[-1])
+    _write_page(out / "privacy.html", results)
+    return _show(results, as_json=as_json, partial=bool(withheld))
+
+
+@privacy_app.command("report")
+@guarded
+def report(
+    folders: Arg[list[Path], typer.Argument(metavar="FOLDER...", help="What deid privacy run wrote.")],
+    *,
+    out: Arg[Path, typer.Option(metavar="FILE", help="Page to write, .html.")],
+    model: Arg[str, typer.Option(metavar="NAME", help="Model that the page is about.")] = "",
+    facts: Arg[
+        PathOption, typer.Option(metavar="FILE", help="TOML with sources, permits, scores, evidence and rules.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Put audits together on one page about a release or a model.
+
+    With --facts the page also holds what is probably left in the training text, a checklist of regulation, the ledger of
+    permits and the release gate, which refuses the model with the reason where a rule fails.
+    """
+    from deid_assets.privacy.facts import read_facts  # noqa: PLC0415
+    from deid_assets.privacy.gate import judge  # noqa: PLC0415
+    from deid_assets.reports.audits import model_html  # noqa: PLC0415 - loads Jinja
+
+    check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
+    results = [result for folder in folders for result in _read(folder)]
+    known = read_facts(facts) if facts is not None else None
+    decision = judge(results, known) if known is not None else None
+    page = model_html(_with_missing(results), known, decision, title=model or "Release")
+    with atomic_file(out) as file:
+        file.write(page.encode())
+    if decision is not None and not as_json:
+        for line in decision.reasons:
+            say(f"refused: {line}")
+    document = {"audits": [result.to_json() for result in results], "gate": decision.to_json() if decision else None}
     if as_json:
         print_json(document)
-    else:
-        _show(findings)
-    return PARTIAL if len(withheld) else 0
+    return PARTIAL if decision is not None and decision.reasons else 0
 
 
-def _share(setting: str) -> tuple[Phi, float]:
-    label, _, share = setting.partition("=")
-    try:
-        return Phi(label), float(share)
-    except ValueError:
-        raise ConfigError(f"--drop {setting!r} must read CATEGORY=SHARE, such as NAME=0.1") from None
+def _chosen(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[str]:
+    chosen = list(dict.fromkeys(audits or installed))
+    if not chosen:
+        raise ConfigError("no audit is installed; install a plugin such as plugins/hips")
+    if unknown := [name for name in chosen if name not in installed]:
+        raise ConfigError(f"unknown audit {unknown[0]!r}; installed: {', '.join(installed) or 'none'}")
+    return chosen
+
+
+def _options(settings: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[str, Any]]:
+    options: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        owner, key, value = parsed_option(setting)
+        if owner not in chosen:
+            raise ConfigError(f"option {setting!r} is for {owner!r}, but the audits are {', '.join(chosen)}")
+        options.setdefault(owner, {})[key] = value
+    return options
+
+
+def _policies(names: Sequence[str]) -> tuple[list[Any], Any]:
+    from deid_assets.core.keys import Key  # noqa: PLC0415
+    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads what surrogates are made with
+
+    policies = [load_policy(name) for name in names]
+    secret = secret_of_environment()
+    keys = [check_key(each, secret) for each in policies]  # one secret for all; each must do with it
+    return policies, keys[0] if keys else Key(secret or bytes(range(32)))
+
+
+def _there(path: Path | None) -> Path | None:
+    if path is not None and not path.exists():
+        raise InputError(f"{path} does not exist; name what an audit is to read")
+    return path
 
 
 def _cases(source: NoteSource, labels: str | None, spans: SpansFile | None, withheld: Withheld) -> Iterator[Case]:
@@ -120,18 +206,59 @@ def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
 
 
-def _write(out: Path, document: dict[str, Any]) -> None:
-    from deid_assets.reports.hips import hips_png  # noqa: PLC0415 - loads Matplotlib
-
-    plot = hips_png(document["findings"], title="What an attacker finds of what was missed")
-    for name, content in (("hips.png", plot), ("hips.json", f"{json.dumps(document, indent=1)}\n".encode())):
+def _write(out: Path, result: AuditResult) -> None:
+    """Write the result, and its plots beside it as AUDIT-PLOT.png."""
+    files = {f"{result.audit}-{plot.name}.png": plot.png for plot in result.plots}
+    files[f"{result.audit}.json"] = f"{json.dumps(result.to_json(), indent=1)}\n".encode()
+    for name, content in files.items():
         with atomic_file(out / name) as file:
             file.write(content)
 
 
-def _show(findings: list[dict[str, Any]]) -> None:
-    from deid_assets.reports.hips import HEADER, hips_rows  # noqa: PLC0415 - with the table alone
+def _write_page(path: Path, results: Sequence[AuditResult]) -> None:
+    from deid_assets.reports.audits import model_html  # noqa: PLC0415 - loads Jinja
 
-    print_table(HEADER, hips_rows(findings), numbers_from=2)
-    if any(row["leftovers"] < 20 for row in findings):
-        say("fewer than 20 leftovers in a row: its interval says little; give more notes or a lower recall")
+    with atomic_file(path) as file:
+        file.write(model_html(results, None, None, title="Release").encode())
+
+
+def _read(folder: Path) -> Iterator[AuditResult]:
+    from deid_assets.privacy.result import read_result  # noqa: PLC0415
+
+    found = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not found:
+        raise InputError(f"{folder}: no result of an audit in it; name a folder that deid privacy run wrote")
+    for path in found:
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            raise InputError(f"{path}: not JSON; run the audit again") from None
+        if not isinstance(document, dict):
+            raise InputError(f"{path}: not the result of an audit; run the audit again")
+        names = [plot["name"] for plot in document.get("plots", []) if isinstance(plot, dict) and "name" in plot]
+        pictures = {name: folder / f"{path.stem}-{name}.png" for name in names}
+        yield read_result(document, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()})
+
+
+def _with_missing(results: Sequence[AuditResult]) -> list[AuditResult]:
+    """Return the results, and one that says *not assessed* for every installed audit without a result."""
+    from deid_assets.privacy.running import installed_audits, not_run  # noqa: PLC0415
+
+    done = {result.audit for result in results}
+    return [*results, *(not_run(name) for name in installed_audits() if name not in done)]
+
+
+def _show(results: Sequence[AuditResult], *, as_json: bool, partial: bool) -> int:
+    from deid_assets.privacy.result import Outcome  # noqa: PLC0415
+    from deid_assets.reports.page import chance, number  # noqa: PLC0415
+
+    if as_json:
+        print_json([result.to_json() for result in results])
+    else:
+        for result in results:
+            typer.echo(f"\n{result.audit}: {result.outcome.value}: {result.reason}")
+            rows = [[f.name, f.group, number(f), chance(f), f"{f.units:,} {f.unit}"] for f in result.figures]
+            if rows:
+                print_table(("What", "Of", "Value [95 % interval]", "Chance", "Measured on"), rows, numbers_from=2)
+    passed = all(result.outcome is Outcome.PASSED for result in results)
+    return 0 if passed and not partial else PARTIAL

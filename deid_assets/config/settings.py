@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deid_assets.config.audited import PrivacySettings
 from deid_assets.config.faults import faults_in, faults_of_names, raise_all, read_toml
 from deid_assets.config.secret import secret_of_environment, secret_of_home
 from deid_assets.core.errors import ConfigError
@@ -143,6 +144,8 @@ class Settings(_Frozen):
         redact_gold: Also redact what people annotated and no detector found. Where it is off, a note in which
             some of it is left is withheld.
         detectors: Keyword options per detector.
+        audits: Keyword options per privacy audit.
+        privacy: What the privacy audits are given.
         recipes: Taggers that are trained, by name or path of a recipe; each detects under the recipe's name.
         training_share: Of the patients with gold, the share that a recipe with corpus ``gold`` learns from. Their
             notes are in no score.
@@ -169,6 +172,8 @@ class Settings(_Frozen):
     labels: str = "phi"
     redact_gold: bool = True
     detectors: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
+    audits: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
+    privacy: PrivacySettings = PrivacySettings()
     recipes: tuple[str, ...] = ("crf",)
     training_share: Share = 0.5
     gates: Gates = Gates()

@@ -12,12 +12,12 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
     approving,
+    auditing,
     build_release,
     build_scores,
     detection,
     ingest,
     merging,
-    privacy,
     shadow,
     vaulting,
 )
@@ -51,17 +51,20 @@ landing = dg.AssetSpec(
 )
 
 
-def build_definitions(settings: Settings, *, plugins: Mapping[str, Plugin] | None = None) -> dg.Definitions:
+def build_definitions(
+    settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, audits: Mapping[str, Plugin] | None = None
+) -> dg.Definitions:
     """Return the assets, checks, jobs, sensor and schedule of an installation.
 
     Args:
         settings: Names the ensemble and the policies.
         plugins: Installed detectors; found by entry point when not given.
+        audits: Installed audits; likewise.
 
     Raises:
         ConfigError: The settings name a policy that does not exist.
     """
-    return definitions_of(Snapshot.take(settings, plugins=plugins))
+    return definitions_of(Snapshot.take(settings, plugins=plugins, audits=audits))
 
 
 def load_definitions() -> dg.Definitions:
@@ -128,7 +131,10 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
             landing,
             *upstream,
             *build_release.release_end(settings, released, usable, upstream=upstream),
-            privacy.hips(settings, policies),
+            *(
+                auditing.unusable_audit(plugin) if plugin.fault else auditing.audit_asset(settings, policies, plugin)
+                for plugin in snapshot.audits.values()
+            ),
             *build_scores.summaries(settings, usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),

@@ -111,7 +111,7 @@ class Audit(Protocol):
         ...
 
 
-def conclude(
+def conclude(  # noqa: PLR0913 - the parts of a result
     audit: Audit,
     *,
     figures: Sequence[Measurement],
@@ -121,12 +121,14 @@ def conclude(
     tables: Sequence[Table] = (),
     counts: Mapping[str, int] | None = None,
     blind_spots: Sequence[str] | None = None,
+    void: str = "",
 ) -> AuditResult:
     """Return a result with the verdict that follows: void, else failed, else passed.
 
-    Void: there is no positive control, or a control did not do what it must. Failed: a rule did.
+    Void: there is no positive control, a control did not do what it must, or ``void`` says why the figures prove nothing.
+    Failed: a rule did.
     """
-    outcome, reason = verdict(controls, rules)
+    outcome, reason = (Outcome.VOID, void) if void else verdict(controls, rules)
     return AuditResult(
         audit=audit.name, version=audit.version, title=audit.title, outcome=outcome, reason=reason,
         blind_spots=tuple(audit.blind_spots if blind_spots is None else blind_spots), figures=tuple(figures),

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from deid_assets.core.errors import InputError
 from deid_assets.evaluation.intervals import wilson
 
@@ -82,6 +80,8 @@ class Measurement:
         Raises:
             InputError: Fewer than 100 draws are numbers.
         """
+        import numpy as np  # noqa: PLC0415 - reports are made without it
+
         drawn = np.array([draw for draw in draws if isfinite(draw)], dtype=np.float64)
         if len(drawn) < 100:
             raise InputError(f"measurement {name!r} has {len(drawn)} usable draws; an interval needs 100")

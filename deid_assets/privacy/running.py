@@ -71,3 +71,13 @@ def run_named(name: str, material: Material, options: Mapping[str, Any] | None =
             audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=str(error), blind_spots=(UNKNOWN,)
         )
     return run_audit(audit, material)
+
+
+def not_run(name: str) -> AuditResult:
+    """Return the result of an installed audit that was not run."""
+    try:
+        return not_assessed(load_audit(name), "it was not run")
+    except PluginError as error:
+        return AuditResult(
+            audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=str(error), blind_spots=(UNKNOWN,)
+        )

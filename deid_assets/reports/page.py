@@ -18,6 +18,7 @@ from deid_assets.evaluation.numbers import (
     written,
 )
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
+from deid_assets.privacy.measurement import Measurement
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -113,6 +114,17 @@ def mark(found: Estimate | None, floor: float) -> Mark | None:
     return Mark(across(found.low), across(found.high), across(found.value))
 
 
+def number(each: Measurement) -> str:
+    """Return a measurement with its interval."""
+    digits = 3 if max(abs(each.low), abs(each.high)) < 100 else 0
+    return f"{each.value:,.{digits}f} [{each.low:,.{digits}f}, {each.high:,.{digits}f}]"
+
+
+def chance(each: Measurement) -> str:
+    """Return what chance gives, as a number or a dash."""
+    return UNDEFINED if isinstance(each.chance, str) else f"{each.chance:.3f}"
+
+
 def render(template: str, **values: Any) -> str:
     """Return a page from a template of this package; a name that is not given is an error, not a blank."""
     return _environment().get_template(template).render(**values)
@@ -129,6 +141,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(amount=amount, ratio=ratio, written=written)
+    environment.filters.update(amount=amount, ratio=ratio, written=written, measured=number, chance=chance)
     environment.globals.update(MARK_WIDTH=MARK_WIDTH, MARK_MARGIN=MARK_MARGIN, UNDEFINED=UNDEFINED, Scheme=Scheme)
     return environment

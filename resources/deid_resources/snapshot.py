@@ -16,7 +16,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import FORMATS, Plugin, available
+from deid_assets.plugins import AUDITS, FORMATS, GROUP, Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
 from deid_assets.system.digests import digest_of_files, files_below
@@ -39,6 +39,7 @@ class Snapshot:
         policies: Redaction policies by the name or path that the settings give.
         software: This package's version and digest.
         formats: Plugins that bring formats, by the format's name.
+        audits: Privacy audits by entry-point name.
         suites: The installation's own suites of expectations, by asset.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
             definitions share a process.
@@ -50,17 +51,26 @@ class Snapshot:
     policies: Mapping[str, Policy]
     software: str
     formats: Mapping[str, Plugin] = field(default_factory=dict)
+    audits: Mapping[str, Plugin] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def take(cls, settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, promised: str = "") -> Self:
+    def take(
+        cls,
+        settings: Settings,
+        *,
+        plugins: Mapping[str, Plugin] | None = None,
+        audits: Mapping[str, Plugin] | None = None,
+        promised: str = "",
+    ) -> Self:
         """Return the snapshot of an installation as it is now.
 
         Args:
             settings: Of the installation.
             plugins: Installed detectors; found by entry point when not given.
+            audits: Installed audits; likewise.
             promised: See the class.
 
         Raises:
@@ -74,6 +84,7 @@ class Snapshot:
             {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
             software_version(),
             available(FORMATS),
+            available(AUDITS) if audits is None else audits,
             suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
@@ -113,6 +124,7 @@ class Snapshot:
             "settings": self.settings.model_dump(mode="json"),
             "plugins": {name: plugin.code_version for name, plugin in self.installed.items()},
             "formats": {name: plugin.code_version for name, plugin in self.formats.items()},
+            "audits": {name: plugin.code_version for name, plugin in self.audits.items()},
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
@@ -122,10 +134,13 @@ class Snapshot:
 
     @property
     def names(self) -> str:
-        """What the graph's assets are named after: detectors, recipes and policies, and whether there is an approval."""
+        """What the graph's assets are named after: detectors, recipes, policies, audits, and whether there is an approval."""
         approval = ["approval"] if self.settings.release.approval else []
         policies = (policy.name for policy in self.policies.values())
-        return " ".join([*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval])
+        audits = ["|", *sorted(self.audits)]
+        return " ".join(
+            [*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval, *audits]
+        )
 
     @property
     def format_versions(self) -> str:
@@ -162,7 +177,8 @@ class Snapshot:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
             raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
-        for taken, present in ((self.installed, available()), (self.formats, available(FORMATS))):
+        groups = ((self.installed, GROUP), (self.formats, FORMATS), (self.audits, AUDITS))
+        for taken, present in ((plugins, available(group)) for plugins, group in groups):
             for name, plugin in taken.items():
                 if name not in present or present[name].code_version != plugin.code_version:
                     raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")

@@ -14,14 +14,24 @@ from deid_assets.defs.build import build_definitions
 
 GOLDEN = Path(__file__).with_name("definitions.json")
 DETECTORS = ("crf", "presidio", "rules")
+AUDITS = ("hips",)
 
 
 @pytest.fixture(scope="module")
 def defs():
-    found = plugins.available()
-    if missing := [name for name in DETECTORS if name not in found]:
+    found = plugins.available() | plugins.available(plugins.AUDITS)
+    if missing := [name for name in (*DETECTORS, *AUDITS) if name not in found]:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    return build_definitions(Settings(), plugins={name: found[name] for name in DETECTORS})
+    return built()
+
+
+def built():
+    found, audits = plugins.available(), plugins.available(plugins.AUDITS)
+    return build_definitions(
+        Settings(),
+        plugins={name: found[name] for name in DETECTORS},
+        audits={name: audits[name] for name in AUDITS},
+    )
 
 
 def described(defs):
@@ -100,6 +110,4 @@ def test_dagster_validates_the_workspace(root, tmp_path):
 
 
 if __name__ == "__main__":
-    found = plugins.available()
-    built = build_definitions(Settings(), plugins={name: found[name] for name in DETECTORS})
-    GOLDEN.write_text(json.dumps(described(built), indent=1, sort_keys=True) + "\n")
+    GOLDEN.write_text(json.dumps(described(built()), indent=1, sort_keys=True) + "\n")

@@ -22,8 +22,8 @@ def plugins_of(commands: str) -> set[str]:
     return set(re.findall(r"-e plugins/([a-z_]+)", commands))
 
 
-def test_the_main_job_installs_the_detectors_of_its_graph_and_the_formats_and_no_other() -> None:
-    assert plugins_of(steps("run")) == {"rules", "presidio", "crf", "clinical_formats", "document_formats"}
+def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
+    assert plugins_of(steps("run")) == {"rules", "presidio", "crf", "clinical_formats", "document_formats", "hips"}
 
 
 @pytest.mark.parametrize("target", ["test", "lint", "types", "bench"])

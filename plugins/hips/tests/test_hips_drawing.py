@@ -1,6 +1,6 @@
 """Table and plot of hiding in plain sight."""
 
-from deid_assets.reports.hips import HEADER, hips_md, hips_png
+from deid_hips.drawing import HEADER, hips_md, hips_png
 
 FINDINGS = [
     {

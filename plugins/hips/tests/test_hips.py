@@ -14,12 +14,12 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.privacy.audit import Case
-from deid_assets.privacy.features import featurize, shape
-from deid_assets.privacy.hips import DETECTED, Setting, attack
 from deid_assets.privacy.injection import Injector
-from deid_assets.privacy.leftovers import release, split
-from deid_assets.privacy.logistic import fit
-from deid_assets.privacy.ranking import judge
+from deid_hips.attack import DETECTED, Setting, attack
+from deid_hips.features import featurize, shape
+from deid_hips.leftovers import release, split
+from deid_hips.logistic import fit
+from deid_hips.ranking import judge
 
 KEY = Key(bytes(range(32)))
 TAG = load_policy("tag")

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.keys import Key
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Policy, Redacted, redact
-from deid_assets.evaluation.intervals import union
-from deid_assets.privacy.audit import Case
+from deid_assets.extending import InputError, Phi
+from deid_assets.extending.audits import Case, Key, Policy, Redacted, redact
+from deid_assets.extending.measuring import union
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import InputError
-from deid_assets.privacy.features import DIMENSIONS, Rows
+from deid_assets.extending import InputError
+from deid_hips.features import DIMENSIONS, Rows
 
 STEPS, RATE, PENALTY = 300, 0.3, 1e-3
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from deid_assets.evaluation.numbers import UNDEFINED
-
+UNDEFINED = "n/a"
 COLOURS = ("#2f6f9f", "#c2571a", "#3c7d3c", "#8a3ffc", "#a3325f", "#5b6875", "#b58900", "#1c2733")
 HEADER = (
     "Policy",

@@ -14,16 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.keys import Key
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Policy
-from deid_assets.privacy.audit import Case
-from deid_assets.privacy.features import featurize, words_written
-from deid_assets.privacy.injection import Injector
-from deid_assets.privacy.leftovers import ReleasedNote, release, split
-from deid_assets.privacy.logistic import Logistic, fit
-from deid_assets.privacy.ranking import Interval, Yield, judge
+from deid_assets.extending import InputError, Phi
+from deid_assets.extending.audits import Case, Injector, Key, Policy
+from deid_hips.features import featurize, words_written
+from deid_hips.leftovers import ReleasedNote, release, split
+from deid_hips.logistic import Logistic, fit
+from deid_hips.ranking import Interval, Yield, judge
 
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99)
 TRAINING_SHARE = 0.3
@@ -63,12 +59,14 @@ class Finding:
         policy: Its name.
         recall: Share of the gold that was redacted, as asked for; ``detected`` where a detector's misses are used.
         gold: Identifiers there were in the attacked half.
+        notes: Notes of that half in which there is something to look at.
         result: What the attacker got.
     """
 
     policy: str
     recall: float | str
     gold: int
+    notes: int
     result: Yield
 
     def to_json(self) -> dict[str, Any]:
@@ -113,24 +111,66 @@ def attack(cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setti
 def _on_policy(
     own: Sequence[Case], attacked: Sequence[Case], policy: Policy, key: Key, setting: Setting
 ) -> list[Finding]:
-    attacker = [Key(key.derive("attacker", str(number))) for number in range(KNOWN_KEYS + 1)]
-    known = frozenset[str]().union(
-        *(words_written(release(_perfect(own), policy, key=other)) for other in attacker[1:])
-    )
-    dropped = Injector(TRAINING_SHARE, seed=setting.seed + 1_000)
-    model = _trained(release(_dropped(own, dropped), policy, key=attacker[0]), known)
+    model, known = _attacker(own, policy, key, setting)
     findings = []
     for recall in setting.recalls:
         injector = Injector(1 - recall, setting.shares, setting.seed)
         released = release(_dropped(attacked, injector), policy, key=key)
         findings.append(_finding(policy, recall, attacked, released, _scored(model, released, known), setting))
     if any(case.found is not case.gold for case in (*own, *attacked)):
-        missed = release(own, policy, key=attacker[0])
+        missed = release(own, policy, key=_key_of(key, 0))
         if sum(_truth(missed)) >= MIN_MISSES:
             model = _trained(missed, known)
         released = release(attacked, policy, key=key)
         findings.append(_finding(policy, DETECTED, attacked, released, _scored(model, released, known), setting))
     return findings
+
+
+def attack_on_nothing(
+    cases: Sequence[Case], policy: Policy, *, key: Key, setting: Setting, share: float
+) -> tuple[Yield, int]:
+    """Return the yield on a release in which nothing is left, with replacements called leftovers by a draw.
+
+    The attacker is the one of ``attack``; there is nothing that it could find.
+
+    Args:
+        cases: As for ``attack``.
+        policy: How they are redacted.
+        key: As for ``attack``.
+        setting: Its seed counts.
+        share: Of the replacements that are called leftovers.
+
+    Returns:
+        The yield, and the notes that hold a replacement.
+
+    Raises:
+        InputError: As for ``attack``.
+    """
+    own, attacked = split(cases, key=Key(key.derive("hips", str(setting.seed))))
+    model, known = _attacker(own, policy, key, setting)
+    released = release(_perfect(attacked), policy, key=key)
+    note_of = [number for number, note in enumerate(released) for _ in note.candidates]
+    drawn = np.random.default_rng([setting.seed, 7]).random(len(note_of)) < share
+    result = judge(_scored(model, released, known), drawn.tolist(), note_of, at=(), seed=setting.seed)
+    return result, len(set(note_of))
+
+
+def _attacker(
+    own: Sequence[Case], policy: Policy, key: Key, setting: Setting
+) -> tuple[Logistic | None, frozenset[str]]:
+    """Return what the attacker learnt from notes of their own, and the words that the tool writes."""
+    known = frozenset[str]().union(
+        *(
+            words_written(release(_perfect(own), policy, key=_key_of(key, number)))
+            for number in range(1, KNOWN_KEYS + 1)
+        )
+    )
+    dropped = Injector(TRAINING_SHARE, seed=setting.seed + 1_000)
+    return _trained(release(_dropped(own, dropped), policy, key=_key_of(key, 0)), known), known
+
+
+def _key_of(key: Key, number: int) -> Key:
+    return Key(key.derive("attacker", str(number)))
 
 
 def _perfect(cases: Sequence[Case]) -> list[Case]:
@@ -168,7 +208,7 @@ def _finding(  # noqa: PLR0917 - called from two places, with the same names
     gold = sum(span.label not in policy.may_leave for case in attacked for span in case.gold)
     groups = [each.label.value for note in released for each in note.candidates]
     result = judge(scores, _truth(released), note_of, at=FOUND_AT, seed=setting.seed, groups=groups)
-    return Finding(policy.name, recall, gold, result)
+    return Finding(policy.name, recall, gold, len(set(note_of)), result)
 
 
 def _listed(interval: Interval | None) -> list[float] | None:

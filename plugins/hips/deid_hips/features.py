@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.privacy.leftovers import Candidate, ReleasedNote
+from deid_hips.leftovers import Candidate, ReleasedNote
 
 DIMENSIONS = 2**18
 """Features are hashed into so many places; with some ten thousand features few share one."""

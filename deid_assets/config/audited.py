@@ -1,0 +1,31 @@
+"""Settings of what the privacy audits are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+
+class PrivacySettings(BaseModel):
+    """What the privacy audits are given beside the notes with gold; an audit that lacks what it needs is not assessed.
+
+    Args:
+        model: Folder of a language model that was trained on the notes.
+        reference: Folder of one that was not.
+        training: Notes that the model was trained on, as a file, folder or ``synthetic:LANG:NOTES:SEED``.
+        held_out: Notes of the same kind that it was not trained on.
+        calibration: Notes for thresholds, in neither.
+        canaries: File of secrets that were planted in the training notes.
+        population: File of people among whom a patient is to be found.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Path | None = None
+    reference: Path | None = None
+    training: str = ""
+    held_out: str = ""
+    calibration: str = ""
+    canaries: Path | None = None
+    population: Path | None = None

@@ -1,0 +1,114 @@
+"""Facts about a model that no audit measures: what it is made from, under which permits, and what it must satisfy."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deid_assets.config.faults import faults_in, raise_all, read_toml
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Tier(StrEnum):
+    """How close data is to the patients."""
+
+    RAW = "raw"
+    DEIDENTIFIED = "de-identified"
+    SYNTHETIC = "synthetic"
+    PUBLIC = "public"
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(_Facts):
+    """An entry of the ledger: data, or a model that another is made from.
+
+    Args:
+        name: Unique.
+        tier: How close it is to the patients.
+        made_from: Names of the entries that it is made from; none for what came from outside.
+        made_by: What made it of them, such as a policy.
+        permit: Number of the permit, or the licence.
+        until: Last day of the permit.
+        digest: Of the data or the receipt, where there is one.
+    """
+
+    name: str = Field(min_length=1)
+    tier: Tier
+    made_from: tuple[str, ...] = ()
+    made_by: str = ""
+    permit: str = ""
+    until: dt.date | None = None
+    digest: str = ""
+
+
+class Described(_Facts):
+    """The model.
+
+    Args:
+        name: As the page calls it.
+        made_from: Names of the ledger's entries that it was trained on.
+        architecture: Such as encoder or decoder.
+        parameters: How many.
+        defences: What was applied, such as a policy or training with differential privacy.
+    """
+
+    name: str
+    made_from: tuple[str, ...] = Field(min_length=1)
+    architecture: str = ""
+    parameters: int | None = Field(default=None, ge=1)
+    defences: tuple[str, ...] = ()
+
+
+class Rules(_Facts):
+    """What the model must satisfy before it may leave.
+
+    Args:
+        audits: Those that must have passed; one that is void or not assessed has not.
+        recall: Smallest lower end of the interval of the share found, per category; ``ALL`` is all together.
+        permits: Whether every raw source must have a permit that has not run out.
+        checklist: Laws of which no item may lack evidence.
+    """
+
+    audits: tuple[str, ...] = ()
+    recall: Mapping[str, Share] = Field(default_factory=dict)
+    permits: bool = True
+    checklist: tuple[str, ...] = ()
+
+
+class Facts(_Facts):
+    """The content of a file of facts.
+
+    Args:
+        model: What it is.
+        sources: The ledger.
+        evidence: Item of the checklist to where its evidence lies, for what no audit answers.
+        rules: What it must satisfy.
+    """
+
+    model: Described
+    sources: tuple[Source, ...] = ()
+    evidence: Mapping[str, str] = Field(default_factory=dict)
+    rules: Rules = Rules()
+
+
+def read_facts(path: Path) -> Facts:
+    """Return the facts of a TOML file.
+
+    Raises:
+        ConfigError: It is missing, is not TOML, or has a key or value that is not allowed.
+    """
+    values = read_toml(path)
+    try:
+        return Facts.model_validate(values)
+    except ValidationError as error:
+        raise_all(path, faults_in(error, Facts))
+        raise

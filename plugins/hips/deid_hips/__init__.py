@@ -1,0 +1,5 @@
+"""Hiding in plain sight: can an attacker tell what redaction missed from what was put in its place?"""
+
+from deid_hips.audit import Hips
+
+__all__ = ["Hips"]
