@@ -227,10 +227,23 @@ WRITING = {
 }  # fmt: skip
 
 
+def is_in_memory(database):
+    """Whether an SQLite database is on no disk."""
+    return "mode=memory" in str(database) or str(database) == ":memory:"
+
+
+def counts_as_write(event, arguments):
+    """Whether an event of Python's audit hooks changes what is on disk."""
+    if event == "open":
+        return isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+    return event in WRITING and not (event == "sqlite3.connect" and is_in_memory(arguments[0]))
+
+
 def run_killed_at(step, action):
     """Run ``action`` in a process that dies before its ``step``-th file operation; return whether it died.
 
-    A statement in SQLite counts as one, ``COMMIT`` among them.
+    A statement in SQLite counts as one, ``COMMIT`` among them; one of a database in memory does not: nothing is left
+    of it.
     """
     sys.stdout.flush()
     child = os.fork()
@@ -238,8 +251,7 @@ def run_killed_at(step, action):
         left = step
 
         def count(event, arguments):
-            is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-            if event in WRITING or is_write:
+            if counts_as_write(event, arguments):
                 one()
 
         def one():
@@ -250,7 +262,8 @@ def run_killed_at(step, action):
 
         def traced(*arguments, connect=sqlite3.connect, **options):
             connection = connect(*arguments, **options)
-            connection.set_trace_callback(lambda _: one())
+            if not is_in_memory(arguments[0]):
+                connection.set_trace_callback(lambda _: one())
             return connection
 
         sys.addaudithook(count)

@@ -239,6 +239,7 @@ def test_a_kill_before_every_file_operation_of_a_training_signs_what_was_trained
         assert json.loads((opened.taggers.unpacked("tagger/mine") / CARD).read_text())["recipe"]["name"] == "mine"
         assert (installation.home / "training").stat().st_mode & 0o777 == 0o700, f"killed before {step}"
 
+    look("nothing")  # here, so that all is loaded in every process that is split off
     each_kill((25,), prepare, action, look)
 
     assert len(signed) == 1, "the same data, seed and settings gave other taggers"
