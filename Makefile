@@ -37,7 +37,7 @@ help:  ## list the commands
 run: install  ## main job on the sample or on your landing folder; only what is not up to date
 	@$(BIN)/python -m deid_assets.quickstart $(ARGS)
 
-backfill: install  ## make assets of every batch in one process; ARGS="spans/crf" for some
+backfill: install  ## make assets of every batch in one process; ARGS="spans_crf" for some
 	@$(BIN)/python -m deid_assets.backfill $(ARGS)
 
 ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled, and its reports

@@ -15,7 +15,7 @@ from deid_assets.config import Settings
 from deid_assets.defs.landing import take_in
 from deid_assets.synthesis import write_sample
 
-ASSETS = "raw_notes,gold_annotations,spans/rules"
+ASSETS = "raw_notes,gold_annotations,spans_rules"
 
 
 def main() -> None:

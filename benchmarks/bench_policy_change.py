@@ -2,7 +2,7 @@
 
 Synthetic notes of 2 KB are stored with the spans that the ensemble finds in them, second look included, as
 ``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
-``redacted_notes/changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected again;
+``redacted_notes_changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected again;
 the check for residual hits runs the ensemble over a draw of the redacted notes, and over the rest of a batch where the
 draw does not show that few have hits.
 
@@ -25,6 +25,8 @@ from pathlib import Path
 
 from bench_graph import _pss_mb, _tree, watch
 from conditions import conditions
+
+from deid_assets.core.assets import Family
 
 SETTINGS = """\
 ensemble = ["rules"]
@@ -124,7 +126,7 @@ def change_policy(options: argparse.Namespace) -> None:
                 began = time.perf_counter()
                 done = job.execute_in_process(
                     partition_key=batch,
-                    asset_selection=[dg.AssetKey(["redacted_notes", "changed"])],
+                    asset_selection=[dg.AssetKey("redacted_notes_changed")],
                     instance=instance,
                     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 )
@@ -196,7 +198,8 @@ def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported 
     settings = installation.settings
     notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]
     predictions = {
-        name: by_note(installation.detectors.detect(name, notes, stage=f"spans/{name}")) for name in settings.ensemble
+        name: by_note(installation.detectors.detect(name, notes, stage=Family.SPANS.of(name)))
+        for name in settings.ensemble
     }
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
     ensemble = Ensemble(settings.ensemble, yielding=yielding)

@@ -198,7 +198,7 @@ class Installation:
             .resolve_job_def(job)
             .execute_in_process(
                 partition_key=batch,
-                asset_selection=[dg.AssetKey(asset.split("/")) for asset in assets] or None,
+                asset_selection=[dg.AssetKey(asset) for asset in assets] or None,
                 instance=self.instance,
                 run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 raise_on_error=False,

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m deid_assets.backfill", description=__doc__)
     parser.add_argument(
-        "asset", nargs="*", help="such as spans/crf or redacted_notes/tag; all partitioned ones if none"
+        "asset", nargs="*", help="such as spans_crf or redacted_notes_tag; all partitioned ones if none"
     )
     parser.add_argument(
         "--batch", action="append", help="a batch that was not withdrawn; may be given again; all if not given"
@@ -60,7 +60,7 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
     made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
     assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
     wanted = Wanted(
-        only={dg.AssetKey(asset.split("/")) for asset in assets} or None,
+        only={dg.AssetKey(asset) for asset in assets} or None,
         again=options.again,
         tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},
     )

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family, family_of
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Phi
 from deid_assets.quality import frames
@@ -18,7 +19,7 @@ from deid_assets.store.files import StoreFiles
 from deid_assets.store.frames import notes_from_table, spans_from_tables
 from deid_assets.system.atomic import atomic_file
 
-_SPANS = ("gold_annotations", "spans", "merged_spans")
+_SPANS = ("gold_annotations", "merged_spans")
 
 
 def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple[int, int]:
@@ -43,7 +44,7 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
             continue
         answers = list(_answers(files, asset, batch, own))
         if answers:
-            name = f"{asset.replace('/', '-')}-{batch}.html"
+            name = f"{asset}-{batch}.html"
             _write(out / name, page(asset, batch, answers))
             rows.append((name, asset, batch, len(answers), sum(not answer.met for answer in answers)))
     if not rows:
@@ -56,7 +57,7 @@ def _answers(files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]
     if asset == "raw_notes":
         notes = notes_from_table(files.read(asset, batch, "notes"))
         yield from ask(builtin("raw_notes"), frames.notes_frame(notes))
-    elif asset.partition("/")[0] in _SPANS:
+    elif asset in _SPANS or family_of(asset) is Family.SPANS:
         notes = notes_from_table(files.read("raw_notes", batch, "notes"))
         spans = spans_from_tables(files.read(asset, batch, "notes"), files.read(asset, batch, "spans"))
         yield from ask(builtin("span_sets"), frames.span_sets_frame(notes, spans))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import DetectorError, class_name
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
@@ -44,7 +45,7 @@ class Failed:
 
     Args:
         note_id: The note, or the place in the source when the note has no id yet.
-        stage: Where it failed, for example ``spans/rules``.
+        stage: Where it failed, for example ``spans_rules``.
         error: Class name of the error. The message is not kept: it may quote the note.
     """
 
@@ -84,7 +85,7 @@ def detect(
     except BaseException as error:
         if interruptible and is_interrupt(error):
             raise
-    return [_alone(detector, note, stage or f"spans/{detector.name}", interruptible) for note in notes]
+    return [_alone(detector, note, stage or Family.SPANS.of(detector.name), interruptible) for note in notes]
 
 
 def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> SpanSet | Failed:

@@ -39,11 +39,11 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
     """Return an asset that stores what ``make`` gives, if every blocking check passes."""
     make, declaration = with_own_suite(make, declaration)
     partitions = batches if declaration.partitioned else None
-    asset_key = dg.AssetKey(declaration.key.split("/"))
+    asset_key = dg.AssetKey(declaration.key)
 
     define = dg.asset(
         key=asset_key,
-        deps=[dg.AssetKey(dep.split("/")) for dep in declaration.deps],
+        deps=[*declaration.deps],
         partitions_def=partitions,
         check_specs=[
             dg.AssetCheckSpec(

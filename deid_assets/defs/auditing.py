@@ -1,4 +1,4 @@
-"""privacy/<audit>: what attacks find in the redaction of every policy, and in a model that was trained on the notes."""
+"""privacy_<audit>: what attacks find in the redaction of every policy, and in a model that was trained on the notes."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ import dagster as dg
 import pyarrow as pa
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
@@ -56,7 +57,7 @@ _PLOTS = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("png
 
 def key_of(audit: str) -> str:
     """Return the key of an audit's asset."""
-    return f"privacy/{audit}"
+    return Family.PRIVACY.of(audit)
 
 
 def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) -> dg.AssetsDefinition:
@@ -85,7 +86,7 @@ def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) 
 def unusable_audit(plugin: Plugin) -> dg.AssetSpec:
     """Return a placeholder for an audit that cannot be used, so that it is seen and hides no other."""
     return dg.AssetSpec(
-        dg.AssetKey(key_of(plugin.name).split("/")),
+        key_of(plugin.name),
         group_name="unusable_audits",
         owners=OWNERS,
         description=f"Not usable: {plugin.fault}.",

@@ -8,6 +8,7 @@ import dagster as dg
 from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
@@ -167,7 +168,7 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
         audited_asset(
             partial(detection.make_spans, detector=name, model=model),
             AssetDeclaration(
-                key=f"spans/{name}",
+                key=Family.SPANS.of(name),
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
                 code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
@@ -221,7 +222,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
 def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.AssetsDefinition]:
     """Return the ensemble's spans in one."""
     yielding = LEAVABLE.union(*(policy.may_leave for policy in policies))
-    ensemble = [f"spans/{name}" for name in settings.ensemble]
+    ensemble = [Family.SPANS.of(name) for name in settings.ensemble]
     return [
         audited_asset(
             partial(merging.make_merged_spans, yielding=yielding),
@@ -252,7 +253,7 @@ def unusable(name: str, fault: str) -> dg.AssetSpec:
     Nothing makes its spans, so what needs them stops with an error that names them.
     """
     return dg.AssetSpec(
-        dg.AssetKey(["spans", name]),
+        Family.SPANS.of(name),
         group_name="unusable_detectors",
         owners=OWNERS,
         description=f"Not usable: {fault}.",

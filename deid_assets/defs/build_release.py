@@ -6,6 +6,7 @@ from functools import partial
 import dagster as dg
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
 from deid_assets.defs import approving, diffing, evidence, ingest, redaction, release
 from deid_assets.defs.audit import audited_asset
@@ -25,7 +26,7 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
         AssetDeclaration(
             key=redaction.QUARANTINE,
             checks=redaction.QUARANTINE_CHECKS,
-            deps=[ingest.RAW_NOTES, MERGED_SPANS, f"redacted_notes/{policy.name}"],
+            deps=[ingest.RAW_NOTES, MERGED_SPANS, Family.REDACTED_NOTES.of(policy.name)],
             code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
             description="Notes that are not released, each with the stage and the reason. Ids only.",
@@ -53,7 +54,7 @@ def release_end(
         AssetDeclaration(
             key=REPORT,
             checks=evidence.CHECKS,
-            deps=[f"redacted_notes/{policy.name}", redaction.QUARANTINE],
+            deps=[Family.REDACTED_NOTES.of(policy.name), redaction.QUARANTINE],
             code_version=f"{software_version()}+{settings.digest('release', 'gates')}",
             group="release",
             description="One page of evidence for whoever signs the release.",
@@ -70,7 +71,7 @@ def release_end(
             checks=release.CHECKS,
             deps=[
                 ingest.RAW_NOTES,
-                f"redacted_notes/{policy.name}",
+                Family.REDACTED_NOTES.of(policy.name),
                 redaction.QUARANTINE,
                 REPORT,
                 *([APPROVAL] if asked else []),
@@ -89,6 +90,6 @@ def release_end(
 
 
 def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
-    """Return by slash path under which code version each asset would be made now."""
+    """Return by asset under which code version each would be made now."""
     specs = (spec for asset in assets for spec in asset.specs)
     return {ARRIVAL: ARRIVAL_VERSION} | {spec.key.to_user_string(): spec.code_version or "" for spec in specs}

@@ -6,6 +6,7 @@ from functools import partial
 import dagster as dg
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.defs import evaluating, ingest, scores, scoring
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration
@@ -19,9 +20,9 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
         audited_asset(
             partial(scoring.make_scorecard, detector=name),
             AssetDeclaration(
-                key=f"scorecard/{name}",
+                key=Family.SCORECARD.of(name),
                 checks=scoring.SCORECARD_CHECKS,
-                deps=[ingest.GOLD, f"spans/{name}"],
+                deps=[ingest.GOLD, Family.SPANS.of(name)],
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
@@ -34,9 +35,9 @@ def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list
         audited_asset(
             partial(evaluating.make_evaluation_report, detector=name),
             AssetDeclaration(
-                key=f"evaluation_report/{name}",
+                key=Family.EVALUATION_REPORT.of(name),
                 checks=evaluating.REPORT_CHECKS,
-                deps=[ingest.GOLD, f"spans/{name}", f"scorecard/{name}"],
+                deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
@@ -57,7 +58,7 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
             AssetDeclaration(
                 key=scoring.LEADERBOARD,
                 checks=scoring.LEADERBOARD_CHECKS,
-                deps=[f"scorecard/{name}" for name in detectors],
+                deps=[Family.SCORECARD.of(name) for name in detectors],
                 code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
                 group="scores",
                 description="All detectors side by side, the one that covers most first, with 95 % intervals, and what "
@@ -72,7 +73,7 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
             AssetDeclaration(
                 key=evaluating.BAKEOFF,
                 checks=evaluating.BAKEOFF_CHECKS,
-                deps=[ingest.RAW_NOTES, ingest.GOLD, *(f"spans/{name}" for name in detectors)],
+                deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in detectors)],
                 code_version=f"{software_version()}+{settings.digest('profile', 'detectors')}",
                 group="scores",
                 description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "

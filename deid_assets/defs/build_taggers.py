@@ -7,6 +7,7 @@ from functools import partial
 import dagster as dg
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family, family_of
 from deid_assets.defs import training, training_corpus
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.declarations import AssetDeclaration
@@ -66,14 +67,14 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             tags=tags,
         ),
     )
-    if not model_asset(recipe, plugins).startswith(ONNX) or ONNX not in plugins:
+    if family_of(model_asset(recipe, plugins)) is not Family.ONNX or ONNX not in plugins:
         return [tagger]
     exported = audited_asset(
         partial(training.make_onnx, recipe=recipe),
         AssetDeclaration(
-            key=f"{ONNX}/{recipe.name}",
+            key=Family.ONNX.of(recipe.name),
             checks=training.ONNX_CHECKS,
-            deps=[training_corpus.TRAINING_CORPUS, f"tagger/{recipe.name}"],
+            deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
             code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
             group=GROUP,
             description=f"The network of recipe `{recipe.name}` as ONNX, compared with it on the development notes.",

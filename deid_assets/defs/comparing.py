@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
 from deid_assets.defs.detection import read_notes_of, read_outcomes
@@ -53,10 +54,10 @@ def _of_batch(installation: Installation, batch: str, detectors: Sequence[str], 
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     counted = profile(installation.settings.profile)
-    outcomes = {name: read_outcomes(f"spans/{name}", batch, installation) for name in detectors}
+    outcomes = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
     gold: Mapping[str, SpanSet] = read_held_out(batch, installation, notes)
     for name in detectors:
-        gold = gold_of_sample(gold, outcomes[name], installation.files.receipt(f"spans/{name}", batch))
+        gold = gold_of_sample(gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch))
     answers = {name: against(gold, outcomes[name]) for name in detectors}
     totals = {
         # Of as many notes as it was scored on, the score card has the same score already.

@@ -52,9 +52,9 @@ class AssetDeclaration:
     """The declaration of an asset for Dagster.
 
     Args:
-        key: Slash path; also the path in the store.
+        key: One part; also the folder in the store.
         checks: Each must be answered; a missing verdict is a failed one.
-        deps: Slash paths of the assets it reads.
+        deps: The assets it reads.
         code_version: Changes whenever the output may change.
         group: Group in the Dagster UI.
         description: Markdown for the UI.

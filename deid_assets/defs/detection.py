@@ -1,5 +1,6 @@
-"""spans/<detector>: one detector's predictions on every note, kept apart from all others."""
+"""spans_<detector>: one detector's predictions on every note, kept apart from all others."""
 
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
@@ -38,7 +39,7 @@ def make_spans(batch: str, installation: Installation, *, detector: str, model: 
     """
     received = read_notes_of(batch, installation)
     notes = drawn(received, detector, installation)
-    answers = installation.detectors.answer(detector, notes, stage=f"spans/{detector}")
+    answers = installation.detectors.answer(detector, notes, stage=Family.SPANS.of(detector))
     outcomes = answers.outcomes
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]

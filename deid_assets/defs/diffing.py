@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Edit, Policy
 from deid_assets.core.span import Span, SpanSet
@@ -110,7 +111,7 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
 
 def _present(batch: str, installation: Installation, policy: Policy, receipt: Receipt) -> list[EditMap]:
     """Return the edit maps of what is released now."""
-    redacted = f"redacted_notes/{policy.name}"
+    redacted = Family.REDACTED_NOTES.of(policy.name)
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
     outcomes, gold = read_outcomes(MERGED_SPANS, batch, installation), read_gold(batch, installation)
     chain = release_chain(receipt, installation)
@@ -148,8 +149,8 @@ def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt
     """Return what a release rests on, from its signed receipts."""
     detectors = {}
     for link in chain:
-        if link.asset.startswith("spans/"):
-            detectors[link.asset.removeprefix("spans/")] = link.code_version
+        if detector := Family.SPANS.name_in(link.asset):
+            detectors[detector] = link.code_version
         elif link.asset == MERGED_SPANS:
             detectors["ensemble and overlaps"] = link.code_version
         elif link.asset == GOLD:

@@ -1,4 +1,4 @@
-"""evaluation_report/<detector> and bakeoff: pages about detectors, over every batch that has gold."""
+"""evaluation_report_<detector> and bakeoff: pages about detectors, over every batch that has gold."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 import deid_assets
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
@@ -66,10 +67,10 @@ def _read(installation: Installation, batches: Sequence[str], detectors: Sequenc
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
     for batch in batches:
         of_notes = read_notes_of(batch, installation)
-        stored = {name: read_outcomes(f"spans/{name}", batch, installation) for name in detectors}
+        stored = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
         of_batch = read_held_out(batch, installation, of_notes)
         for name in detectors:
-            of_batch = gold_of_sample(of_batch, stored[name], installation.files.receipt(f"spans/{name}", batch))
+            of_batch = gold_of_sample(of_batch, stored[name], installation.files.receipt(Family.SPANS.of(name), batch))
         for note in of_notes:
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"
@@ -80,7 +81,7 @@ def _read(installation: Installation, batches: Sequence[str], detectors: Sequenc
             for note_id in of_batch:
                 if note_id in found:
                     outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
-    assets = (RAW_NOTES, GOLD, *(f"spans/{name}" for name in detectors))
+    assets = (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in detectors))
     sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
     return _Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
@@ -90,7 +91,7 @@ def make_evaluation_report(_batch: str, installation: Installation, *, detector:
 
     A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
     """
-    done, with_gold = scored_batches(installation, f"spans/{detector}"), gold_batches(installation)
+    done, with_gold = scored_batches(installation, Family.SPANS.of(detector)), gold_batches(installation)
     found = _read(installation, done, [detector])
     gold = found.annotated.gold
     spans = {name: _answer(gold[name], found.outcomes[detector].get(name)) for name in gold}
@@ -140,7 +141,7 @@ def _report(
         title=f"{detector} against gold",
         facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(gold):,} annotated notes"},
         inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
-        commands=[f"dagster asset materialize --select evaluation_report/{detector}"],
+        commands=[f"dagster asset materialize --select {Family.EVALUATION_REPORT.of(detector)}"],
     )
     document = build_report(annotations, [System(detector, spans)], options=options)
     return _pages(installation, f"evaluation-{detector}", document, report_html(document))
@@ -160,7 +161,7 @@ def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence
     ordered = sorted(
         detectors, key=lambda name: name not in installation.settings.ensemble
     )  # which others are compared with
-    present = [name for name in ordered if batches and scored_batches(installation, f"spans/{name}") == batches]
+    present = [name for name in ordered if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
     found = _read(installation, batches, present)

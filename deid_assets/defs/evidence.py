@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import deid_assets
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, ingest, merging, redaction
 from deid_assets.defs.declarations import AssetOutput, Check
@@ -63,12 +64,12 @@ def make_release_report(
         installation: The installation.
         policy: The one that is released.
         detectors: Those that can be used.
-        code_versions: Slash path to present code version, of every asset behind a release.
+        code_versions: Asset to present code version, of every asset behind a release.
 
     Raises:
         ProvenanceError: What would be released does not rest on what is stored now.
     """
-    redacted = f"redacted_notes/{policy.name}"
+    redacted = Family.REDACTED_NOTES.of(policy.name)
     for asset in (redacted, QUARANTINE):
         verify_current(asset, batch, installation, code_versions=code_versions)
     summary = summarize(batch, installation, policy=policy, detectors=detectors)
@@ -118,7 +119,7 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
     held = files.receipt(QUARANTINE, batch)
     chain = release_chain(held, installation)
     measured = measure(batch, installation)
-    redacted = files.receipt(f"redacted_notes/{policy.name}", batch)
+    redacted = files.receipt(Family.REDACTED_NOTES.of(policy.name), batch)
     scores = scores_from_table(files.read(MERGED_SPANS, batch, "scores"))
     actions, default_action = in_words(policy)
     return ReleaseSummary(
@@ -130,11 +131,11 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
         checks=_checks(chain),
         actions=actions,
         default_action=default_action,
-        redacted=_labels(files.read(f"redacted_notes/{policy.name}", batch, "edits")),
+        redacted=_labels(files.read(Family.REDACTED_NOTES.of(policy.name), batch, "edits")),
         found={
-            name: _labels(files.read(f"spans/{name}", batch, "spans"))
+            name: _labels(files.read(Family.SPANS.of(name), batch, "spans"))
             for name in detectors
-            if files.find(f"spans/{name}", batch)
+            if files.find(Family.SPANS.of(name), batch)
         },
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
         ensemble=_ensemble(installation, detectors),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.ingest import RAW_NOTES
@@ -25,10 +26,10 @@ PRIVACY_JOB = "privacy_audits"
 TRAINING_JOB = "train_taggers"
 SPLITTING_JOB = "split_large_arrivals"
 
-SCORES = dg.AssetSelection.key_prefixes("scorecard", "evaluation_report") | dg.AssetSelection.assets("leaderboard")
+SCORES = dg.AssetSelection.groups("scores") - dg.AssetSelection.tag("deid/on_demand", "yes")
 """Assets that sum up over all batches, and so have no partitions."""
 
-TAGGERS = dg.AssetSelection.key_prefixes("training_corpus", "tagger", "adapter", "onnx")
+TAGGERS = dg.AssetSelection.groups("training")
 """Assets that are trained before the first batch, and so have no partitions either."""
 
 ON_DEMAND = {"deid/on_demand": "yes"}
@@ -81,7 +82,7 @@ bakeoff_job = dg.define_asset_job(
 
 privacy_job = dg.define_asset_job(
     PRIVACY_JOB,
-    selection=dg.AssetSelection.key_prefixes("privacy"),
+    selection=dg.AssetSelection.groups("privacy"),
     description="Attacks on the redaction policies, over every batch with gold.",
 )
 
@@ -121,7 +122,7 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     """Return the job that runs one detector; a backfill of it over all batches touches nothing else."""
     return dg.define_asset_job(
         f"detector__{name}",
-        selection=dg.AssetSelection.assets(dg.AssetKey(["spans", name])),
+        selection=dg.AssetSelection.assets(Family.SPANS.of(name)),
         description=f"Detector {name} alone: launch it as a backfill to fill its history.",
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from deid_assets.config import Gates
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
@@ -41,7 +42,7 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
     """
     settings = installation.settings
     notes = read_notes_of(batch, installation)
-    predictions = {name: read_outcomes(f"spans/{name}", batch, installation) for name in settings.ensemble}
+    predictions = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in settings.ensemble}
     ensemble = Ensemble(settings.ensemble, yielding=yielding)
     outcomes = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
@@ -59,7 +60,7 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
         },
         sources=[
             installation.files.receipt(asset, batch)
-            for asset in (RAW_NOTES, GOLD, *(f"spans/{name}" for name in settings.ensemble))
+            for asset in (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in settings.ensemble))
         ],
         verdicts=[
             *judge_spans(notes, merged, sources=(*settings.ensemble, SPREAD), disjoint=True),

@@ -1,4 +1,4 @@
-"""redacted_notes/<policy> and quarantine: the text that may leave, and the notes that may not."""
+"""redacted_notes_<policy> and quarantine: the text that may leave, and the notes that may not."""
 
 from collections import Counter
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
@@ -55,7 +56,7 @@ QUARANTINE_CHECKS = (Check("complete", "Every note received is redacted under th
 
 def make_redacted_notes(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
     """Redact a batch under one policy and withhold every note in which something is left."""
-    stage = f"redacted_notes/{policy.name}"
+    stage = Family.REDACTED_NOTES.of(policy.name)
     stored = _read(batch, installation)
     require_packs(policy, _languages(stored))
     redaction = _Redaction(stored, policy, installation, stage=stage)
@@ -90,7 +91,7 @@ def make_redacted_notes(batch: str, installation: Installation, *, policy: Polic
 
 def make_quarantine(batch: str, installation: Installation, *, policy: str) -> AssetOutput:
     """List every note of a batch that the release policy does not let out, with the stage and the reason."""
-    redacted = f"redacted_notes/{policy}"
+    redacted = Family.REDACTED_NOTES.of(policy)
     received = installation.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
     unread = failed_from_table(installation.files.read(RAW_NOTES, batch, "failed"))
     withheld = [*unread, *failed_from_table(installation.files.read(redacted, batch, "failed"))]

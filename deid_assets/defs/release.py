@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import deid_assets
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import SpanSet
@@ -59,12 +60,12 @@ def make_released_corpus(
         batch: Partition.
         installation: The installation.
         policy: The one that is released.
-        code_versions: Slash path to present code version, of every asset on the way.
+        code_versions: Asset to present code version, of every asset on the way.
 
     Raises:
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
     """
-    redacted = f"redacted_notes/{policy.name}"
+    redacted = Family.REDACTED_NOTES.of(policy.name)
     verify_current(REPORT, batch, installation, code_versions=code_versions)
     sources = [installation.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)]
     approval = find_approval(installation.files, batch) if installation.settings.release.approval else None

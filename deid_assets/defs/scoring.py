@@ -1,9 +1,10 @@
-"""scorecard/<detector> and leaderboard: every detector against gold, over all batches that have it."""
+"""scorecard_<detector> and leaderboard: every detector against gold, over all batches that have it."""
 
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.defs.comparing import Cards, compare
 from deid_assets.defs.declarations import AssetOutput, Check
@@ -37,7 +38,7 @@ LEADERBOARD_CHECKS = (
 
 def make_scorecard(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
     """Score one detector on every batch that has gold and its spans; the counts add up."""
-    asset = f"spans/{detector}"
+    asset = Family.SPANS.of(detector)
     with_gold = gold_batches(installation)
     done = scored_batches(installation, asset)
     per_batch = {batch: score_batch(batch, installation, detector) for batch in done}
@@ -80,22 +81,24 @@ def score_batch(batch: str, installation: Installation, detector: str) -> Evalua
     """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
-    outcomes = read_outcomes(f"spans/{detector}", batch, installation)
-    receipt = installation.files.receipt(f"spans/{detector}", batch)
+    outcomes = read_outcomes(Family.SPANS.of(detector), batch, installation)
+    receipt = installation.files.receipt(Family.SPANS.of(detector), batch)
     pairs = against(gold_of_sample(read_held_out(batch, installation, notes), outcomes, receipt), outcomes)
     return evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
 
 
 def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
     """Put the score cards side by side, with what each detector adds to the others."""
-    present = [name for name in detectors if installation.files.find(f"scorecard/{name}", ALL)]
-    cards = {name: scores_from_table(installation.files.read(f"scorecard/{name}", ALL, "scores")) for name in present}
+    present = [name for name in detectors if installation.files.find(Family.SCORECARD.of(name), ALL)]
+    cards = {
+        name: scores_from_table(installation.files.read(Family.SCORECARD.of(name), ALL, "scores")) for name in present
+    }
     found = compare(installation, cards)
     title = "Gold spans covered, with 95 % intervals"
     adds = marginal_value(installation, found.coverage)
     return AssetOutput(
         tables={"scores": scores_to_table(found.totals), "marginal": adds.table},
-        sources=[installation.files.receipt(f"scorecard/{name}", ALL) for name in present],
+        sources=[installation.files.receipt(Family.SCORECARD.of(name), ALL) for name in present],
         verdicts=[_same_gold(cards, notes=found.notes)],
         counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.jobs import ON_DEMAND
@@ -49,8 +50,8 @@ def _is_current(spec: dg.AssetSpec, installation: Installation, batch: str, inst
 def _current_inputs(name: str, receipt: Receipt, installation: Installation) -> Mapping[str, str]:
     """Return the digests that the asset would record if it were made now."""
     names: Sequence[str] = list(receipt.inputs)
-    if name.startswith("scorecard/"):
-        spans = name.replace("scorecard/", "spans/", 1)
+    if detector := Family.SCORECARD.name_in(name):
+        spans = Family.SPANS.of(detector)
         scored = scored_batches(installation, spans)
         names = [f"{asset}@{batch}" for batch in scored for asset in (GOLD, spans)]
     return {name: installation.files.receipt(*name.rsplit("@", 1)).digest for name in names}

@@ -1,4 +1,4 @@
-"""tagger/<recipe> and onnx/<recipe>: models of one's own notes, with cards and gates."""
+"""tagger_<recipe> and onnx_<recipe>: models of one's own notes, with cards and gates."""
 
 import json
 import shutil
@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.core.trainer import Document
 from deid_assets.defs.declarations import AssetOutput, Check
@@ -198,7 +199,7 @@ def show_analysis(analysis: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
 
 def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Export a recipe's network and compare the export with it on the development notes."""
-    asset = f"tagger/{recipe.name}"
+    asset = Family.TAGGER.of(recipe.name)
     materials = read_materials(installation, recipe)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
     work = _work_folder(installation) / f"{recipe.name}-onnx"

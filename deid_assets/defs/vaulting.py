@@ -1,4 +1,4 @@
-"""redacted_notes/<release policy> with a vault: what is taken out is sealed before anything is stored."""
+"""redacted_notes_<release policy> with a vault: what is taken out is sealed before anything is stored."""
 
 from dataclasses import replace
 from functools import partial
@@ -8,6 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.defs import ingest, redaction
@@ -36,7 +37,7 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
     return audited_asset(
         partial(make, policy=policy),
         AssetDeclaration(
-            key=f"redacted_notes/{policy.name}",
+            key=Family.REDACTED_NOTES.of(policy.name),
             checks=redaction.CHECKS,
             deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED_SPANS],
             code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import ARRIVAL, find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
@@ -209,8 +210,8 @@ def _path(settings: Settings) -> list[str]:
         policy = load_policy(settings.release_policy).name
     except DeidError:  # said by what loads the graph
         policy = settings.release_policy
-    spans = [f"spans/{name}" for name in settings.ensemble]
-    redacted = ["merged_spans", f"redacted_notes/{policy}", "quarantine"]
+    spans = [Family.SPANS.of(name) for name in settings.ensemble]
+    redacted = ["merged_spans", Family.REDACTED_NOTES.of(policy), "quarantine"]
     return [_RAW, "gold_annotations", *spans, *redacted, REPORT, APPROVAL, _RELEASED]
 
 

@@ -47,7 +47,7 @@ def record_stop(
 
     Args:
         files: The store.
-        asset: Slash path.
+        asset: Name of the asset.
         batch: Partition.
         reasons: One line each, without text.
         unsigned: Code version, inputs, verdicts and counts.

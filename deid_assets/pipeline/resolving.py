@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError, DetectorError, class_name
 from deid_assets.core.note import Note
@@ -55,7 +56,7 @@ def _resolve_note(note: Note, predictions: Predictions, resolve_by: str, ensembl
     for source in ensemble.sources:
         outcome = predictions[source].get(note.note_id)
         if outcome is None:
-            return Failed(note.note_id, f"spans/{source}", "Missing")
+            return Failed(note.note_id, Family.SPANS.of(source), "Missing")
         if isinstance(outcome, Failed):
             return outcome
         found.append(outcome)

@@ -31,7 +31,7 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     """Return the Data Docs page on one asset of one batch, as HTML.
 
     Args:
-        asset: Slash path.
+        asset: Name of the asset.
         batch: Id.
         answers: What Great Expectations said of each expectation.
     """

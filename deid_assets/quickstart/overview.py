@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from deid_assets.core.assets import Family
 from deid_assets.core.verdicts import Tally
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.evaluation.score import Evaluation, Scheme
@@ -23,7 +24,7 @@ def show_overview(installation: Installation, assets: Sequence[str], console: Co
 
     Args:
         installation: The installation.
-        assets: Slash paths of every asset of the graph.
+        assets: Names of every asset of the graph.
         console: Where to.
         seconds: How long it took.
     """
@@ -34,10 +35,10 @@ def show_overview(installation: Installation, assets: Sequence[str], console: Co
     found = look_at_all(installation.settings, installation.files)
     table.add_row("batches", _states(found))
     table.add_row("notes", notes_line(total(found)))
-    detectors = [name for name in installation.plugins if files.batches(f"spans/{name}")]
+    detectors = [name for name in installation.plugins if files.batches(Family.SPANS.of(name))]
     for name in detectors:
         role = "ensemble" if name in installation.settings.ensemble else "shadow"
-        table.add_row(f"spans by {name}", f"{_sum(_receipts(installation, f'spans/{name}'), 'spans'):,} ({role})")
+        table.add_row(f"spans by {name}", f"{_sum(_receipts(installation, Family.SPANS.of(name)), 'spans'):,} ({role})")
     table.add_row("released under", f"policy {installation.snapshot.released.name}")
     table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(installation, asset)]))
     if failed := sum(len(stop.failed_checks) for batch in found for stop in batch.stops):
@@ -75,9 +76,9 @@ def _last(stop: Stop) -> str:
 def _show_scores(installation: Installation, detectors: Sequence[str], console: Console) -> None:
     files, zero = installation.files, Evaluation(installation.settings.profile)
     per_detector = {
-        name: sum(scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")).values(), zero)
+        name: sum(scores_from_table(files.read(Family.SCORECARD.of(name), ALL, "scores")).values(), zero)
         for name in detectors
-        if files.find(f"scorecard/{name}", ALL)
+        if files.find(Family.SCORECARD.of(name), ALL)
     }
     merged = [
         scores_from_table(files.read("merged_spans", batch, "scores")).get("merged_spans", zero)

@@ -54,7 +54,7 @@ class Quarantined:
     """Notes held back for one reason.
 
     Args:
-        stage: Where they failed, for example ``spans/rules``.
+        stage: Where they failed, for example ``spans_rules``.
         reason: Class name of the error, or name of the rule that held them back.
         notes: How many.
     """

@@ -4,7 +4,7 @@
 
     root/restricted/raw_notes/b-0001/notes-4f1c09a7d2e3.parquet     0600, folder 0700
     root/restricted/raw_notes/b-0001/receipt.json
-    root/internal/spans/rules/b-0001/spans-….parquet                no text
+    root/internal/spans_rules/b-0001/spans-….parquet                no text
     root/published/released_corpus/b-0001/…
 
 Data files carry their content's digest in their name and the receipt is replaced last, so a crash leaves the
@@ -125,9 +125,10 @@ class StoreFiles:
     def partitions(self) -> list[tuple[str, str]]:
         """Return asset and batch of everything that has a receipt, sorted; the receipts are not checked."""
         return sorted(
-            (path.parent.parent.relative_to(self.root / zone).as_posix(), path.parent.name)
+            (path.parent.parent.name, path.parent.name)
             for zone in Zone
-            for path in (self.root / zone).rglob(RECEIPT)
+            for path in (self.root / zone).glob(f"*/*/{RECEIPT}")
+            if path.parent.parent.name != "landing"
         )
 
     def erase(self, batch: str, *, keep: Collection[str] = ()) -> list[str]:
@@ -146,18 +147,13 @@ class StoreFiles:
                 erased.append("landing")
         for zone in Zone:
             base = self.root / zone
-            for folder in sorted(path for path in base.rglob(batch) if path.is_dir() and path.parent != base):
-                name = folder.parent.relative_to(base).as_posix()
-                if name in keep or name.split("/", 1)[0] == "landing":
-                    continue
-                files = [path for path in folder.iterdir() if path.is_file()]
-                # A folder without files belongs to an asset whose last segment happens to equal the batch.
-                if not files:
+            for folder in base.glob(f"*/{checked_batch(batch)}/"):
+                name = folder.parent.name
+                if name in keep or name == "landing":
                     continue
                 with locked(folder):
-                    for path in files:
+                    for path in folder.iterdir():
                         path.unlink(missing_ok=True)
-                if not any(folder.iterdir()):
                     folder.rmdir()
                 erased.append(name)
         return sorted(set(erased))

@@ -7,8 +7,8 @@ from pathlib import Path
 from deid_assets.core.errors import ConfigError
 
 MARKER = "generation"
-GENERATION = "2"
-"""1: ids of batches and digests of notes without a key. 2: keyed."""
+GENERATION = "3"
+"""1: ids of batches and digests of notes without a key. 2: keyed. 3: asset keys of one part."""
 
 
 def mark_store(root: Path) -> None:
@@ -26,8 +26,8 @@ def check_store(root: Path) -> None:
     """
     if is_of_another_generation(root):
         raise ConfigError(
-            f"{root}: made by another version, whose digests of notes need no key; run `deid migrate`, which moves what "
-            "arrived back to the landing folder and everything else aside"
+            f"{root}: made by another version; run `deid migrate`, which moves what arrived back to the landing folder and "
+            "everything else aside"
         )
 
 

@@ -27,7 +27,7 @@ def sweep_store(files: StoreFiles) -> int:
 
 
 def _sweep(folder: Path, files: StoreFiles) -> int:
-    asset = folder.parent.relative_to(files.root).as_posix().partition("/")[2]
+    asset = folder.parent.name
     with locked(folder):
         try:
             receipt = files.find(asset, folder.name)

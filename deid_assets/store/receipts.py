@@ -25,6 +25,7 @@ MIN_KEY_BYTES = 16
 _CONTEXT = b"deid-assets receipt v2"
 _DIGEST_CONTEXT = b"deid-assets receipt digest v2"
 _BATCH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_ASSET = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
 
@@ -71,7 +72,7 @@ class Receipt:
     """The signed record of one asset partition.
 
     Args:
-        asset: Slash path of the asset.
+        asset: Name of the asset.
         batch: Partition, or ``ALL``.
         code_version: Version of the code that made it.
         inputs: ``asset@batch`` to receipt digest.
@@ -132,16 +133,13 @@ def checked_batch(batch: str) -> str:
 
 
 def checked_asset(asset: str) -> str:
-    """Return the asset path.
+    """Return the asset.
 
     Raises:
-        InputError: The path is not one to four segments of ``[a-z0-9][a-z0-9_.-]{0,63}`` joined by slashes.
+        InputError: It does not match ``[a-z0-9][a-z0-9_]{0,63}``.
     """
-    segments = asset.split("/")
-    if len(segments) > 4 or not all(_BATCH.fullmatch(segment) for segment in segments):
-        raise InputError(
-            "an asset path is one to four segments ^[a-z0-9][a-z0-9_.-]{0,63}$ joined by '/', such as spans/rules"
-        )
+    if not _ASSET.fullmatch(asset):
+        raise InputError(f"an asset must match ^{_ASSET.pattern}$, such as spans_rules")
     return asset
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from deid_assets.core.assets import Family, family_of
 from deid_assets.core.errors import InputError
 from deid_assets.store.receipts import checked_asset
 
@@ -30,19 +31,19 @@ ZONES: Mapping[str, Zone] = {
     "arrival": Zone.RESTRICTED,
     "raw_notes": Zone.RESTRICTED,
     "training_corpus": Zone.RESTRICTED,
-    "tagger": Zone.RESTRICTED,
-    "adapter": Zone.RESTRICTED,
-    "onnx": Zone.RESTRICTED,
-    "redacted_notes": Zone.RESTRICTED,
+    Family.TAGGER: Zone.RESTRICTED,
+    Family.ADAPTER: Zone.RESTRICTED,
+    Family.ONNX: Zone.RESTRICTED,
+    Family.REDACTED_NOTES: Zone.RESTRICTED,
     "synthetic_corpus": Zone.PUBLISHED,
     "released_corpus": Zone.PUBLISHED,
 }
-"""Zone by first path segment, for every asset that holds text, as models do that keep words of it; all others are ``INTERNAL`` and refuse text."""
+"""Zone by family or asset, for all that hold text, as models do that keep words of it; all others are ``INTERNAL`` and refuse text."""
 
 
 def zone_of(asset: str) -> Zone:
-    """Return the zone of an asset, decided by the first segment of its path."""
-    return ZONES.get(checked_asset(asset).split("/", 1)[0], Zone.INTERNAL)
+    """Return the zone of an asset, decided by its family where it has one."""
+    return ZONES.get(family_of(checked_asset(asset)) or asset, Zone.INTERNAL)
 
 
 def check_table(asset: str, name: str, table: pa.Table) -> None:

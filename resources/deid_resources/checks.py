@@ -9,9 +9,10 @@ from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, DeidError, did_you_mean
+from deid_assets.core.redact import Policy
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
-from deid_assets.training import load_recipe
+from deid_assets.training import Recipe, load_recipe
 from deid_resources.importing import with_import_faults
 from deid_resources.snapshot import Snapshot
 from deid_resources.taggers import known_detectors
@@ -49,7 +50,7 @@ def check_ensemble(snapshot: Snapshot) -> None:
 
 def _faults(settings: Settings) -> Iterator[str]:
     yield from _named("recipes", settings.recipes, load_recipe)
-    yield from _named("policies", dict.fromkeys((*settings.policies, settings.release_policy)), load_policy)
+    yield from _named("policies", settings.policies, load_policy)
     yield from _home(settings.home)
     try:
         known: Mapping[str, Plugin] = known_detectors(settings)
@@ -64,12 +65,20 @@ def _faults(settings: Settings) -> Iterator[str]:
                 )
 
 
-def _named(key: str, names: Iterable[str], load: Callable[[str], object]) -> Iterator[str]:
-    for name in names:
+def _named(key: str, sources: Iterable[str], load: Callable[[str], Recipe | Policy]) -> Iterator[str]:
+    """Yield what cannot be loaded, and what has the name of another: both would make the same assets."""
+    source_of: dict[str, str] = {}
+    for source in sources:
         try:
-            load(name)
+            name = load(source).name
         except DeidError as error:
             yield f"{key}: {error}"
+            continue
+        if source_of.get(name) == source:
+            yield f"{key}: {source} stands twice; remove one"
+        elif name in source_of:
+            yield f"{key}: {source_of[name]} and {source} are both named {name!r}; rename one"
+        source_of[name] = source
 
 
 def _home(home: Path) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family, family_of
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
@@ -77,13 +78,14 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
 def model_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
     """Return the asset whose model folder a recipe's detector runs: the export where there is one."""
     trainer = plugins.get(recipe.plugin)
-    return f"{ONNX}/{recipe.name}" if trainer and trainer.exports_onnx else trained_asset(recipe, plugins)
+    return Family.ONNX.of(recipe.name) if trainer and trainer.exports_onnx else trained_asset(recipe, plugins)
 
 
 def trained_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
-    """Return the asset that training a recipe makes: ``adapter/NAME`` where that is one, else ``tagger/NAME``."""
+    """Return the asset that training a recipe makes: ``adapter_NAME`` where that is one, else ``tagger_NAME``."""
     trainer = plugins.get(recipe.plugin)
-    return f"{'adapter' if trainer and trainer.trains_adapters else 'tagger'}/{recipe.name}"
+    family = Family.ADAPTER if trainer and trainer.trains_adapters else Family.TAGGER
+    return family.of(recipe.name)
 
 
 def asked_by(recipe: Recipe) -> str:
@@ -123,7 +125,7 @@ class TaggerModels:
         if recipe is None:
             return name, options
         asset = self._assets[name]
-        if asset.startswith(ONNX):
+        if family_of(asset) is Family.ONNX:
             return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}
         return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 

@@ -59,12 +59,12 @@ def test_a_note_that_makes_the_detector_raise_is_named_and_left_out(deid, write,
 
     assert ran.code == 1
     assert list(spans_of("spans.jsonl")) == ["a", "b"]
-    assert ran.err.strip() == "note 'bad': RuntimeError in spans/xnames; withheld"
+    assert ran.err.strip() == "note 'bad': RuntimeError in spans_xnames; withheld"
     assert ran.json == {
         "notes": 2,
         "spans": 1,
         "withheld": 1,
-        "withheld_notes": [{"note": "bad", "place": None, "reason": "RuntimeError in spans/xnames"}],
+        "withheld_notes": [{"note": "bad", "place": None, "reason": "RuntimeError in spans_xnames"}],
         "out": "spans.jsonl",
     }
 
@@ -128,7 +128,7 @@ def test_several_processes_give_what_one_gives(deid, write):
 
     assert one.code == two.code == 1
     assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
-    assert "note 'bad': RuntimeError in spans/xnames; withheld" in two.err
+    assert "note 'bad': RuntimeError in spans_xnames; withheld" in two.err
 
 
 def test_a_process_that_dies_ends_the_command_without_output(deid, write):

@@ -96,7 +96,7 @@ def test_a_note_that_a_detector_fails_on_is_withheld(deid, write, redacted, thre
     ran = deid("redact", "notes.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl")
 
     assert (ran.code, redacted()) == (1, TAGGED[:1])
-    assert "note 'bad': RuntimeError in spans/xnames; withheld" in ran.err
+    assert "note 'bad': RuntimeError in spans_xnames; withheld" in ran.err
 
 
 def test_spans_in_another_order_fit(deid, notes, spans, redacted):

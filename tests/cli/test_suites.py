@@ -14,13 +14,13 @@ NOTE = {"id": "n1", "text": "Zedmarlow 7431552 is well.", "lang": "en"}
 def made(installation):
     """An installation with a batch of which spans are stored."""
     batch = installation.receive([NOTE])
-    for asset in ("raw_notes", "spans/stencil"):
+    for asset in ("raw_notes", "spans_stencil"):
         installation.run(batch, asset)
     return batch
 
 
 def test_data_docs_have_a_page_for_each_asset_and_hold_no_text(installation, made, tmp_path):
-    own = installation.settings().suites_folder / "spans" / "stencil.json"
+    own = installation.settings().suites_folder / "spans_stencil.json"
     own.parent.mkdir(parents=True)
     own.write_text(
         json.dumps(

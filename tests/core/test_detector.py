@@ -61,7 +61,7 @@ def test_one_bad_note_fails_alone_and_the_rest_keep_their_spans():
     found = detect(Finder(), notes)
 
     assert [type(outcome) for outcome in found] == [SpanSet, Failed, SpanSet]
-    assert found[1] == Failed("b", "spans/finder", "RuntimeError")
+    assert found[1] == Failed("b", "spans_finder", "RuntimeError")
     assert len(found[0]) == 1
     assert CANARY not in repr(found)
 
@@ -88,6 +88,6 @@ def test_the_contract_catches_broken_detectors(broken):
 
 
 def test_spans_of_another_source_fail_the_note_and_are_not_lost_to_the_ensemble():
-    assert detect(Nameless(), [Note("a", "PHI")]) == [Failed("a", "spans/finder", "DetectorError")]
+    assert detect(Nameless(), [Note("a", "PHI")]) == [Failed("a", "spans_finder", "DetectorError")]
     with pytest.raises(DetectorError, match="another source"):
         check_detector(Nameless(), texts=["PHI"])

@@ -1,4 +1,4 @@
-"""``privacy/<audit>`` of every installed audit, when it is asked for; what is broken or lacks something says so."""
+"""``privacy_<audit>`` of every installed audit, when it is asked for; what is broken or lacks something says so."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from deid_assets.privacy.result import read_result
 
-UP_TO_MERGED = ("raw_notes", "gold_annotations", "spans/stencil", "merged_spans")
+UP_TO_MERGED = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
 BODY = """
 from deid_assets.extending.audits import Control, Measurement, Need, Plot, Rule, conclude
 
@@ -62,9 +62,9 @@ def audited(installation, tmp_path, monkeypatch):
 
 def found_of(installation, name):
     files = installation.opened().files
-    (row,) = files.read(f"privacy/{name}", "all", "result").to_pylist()
-    plots = {row["name"]: row["png"] for row in files.read(f"privacy/{name}", "all", "plots").to_pylist()}
-    return read_result(json.loads(row["document"]), plots), files.receipt(f"privacy/{name}", "all")
+    (row,) = files.read(f"privacy_{name}", "all", "result").to_pylist()
+    plots = {row["name"]: row["png"] for row in files.read(f"privacy_{name}", "all", "plots").to_pylist()}
+    return read_result(json.loads(row["document"]), plots), files.receipt(f"privacy_{name}", "all")
 
 
 def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_records):
@@ -106,7 +106,7 @@ def test_without_gold_it_says_so(audited):
 
 def test_an_audit_that_cannot_be_used_is_seen(audited):
     (spec,) = [
-        spec for spec in audited.definitions().resolve_all_asset_specs() if spec.key.to_user_string() == "privacy/gone"
+        spec for spec in audited.definitions().resolve_all_asset_specs() if spec.key.to_user_string() == "privacy_gone"
     ]
 
     assert "not installed" in spec.description

@@ -150,11 +150,11 @@ def test_the_condition_is_labelled_for_the_ui():
 
 
 BELOW_RAW_NOTES = {
-    "gold_annotations", "spans/stencil", "spans/shade", "merged_spans", "redacted_notes/tag", "redacted_notes/blackout",
+    "gold_annotations", "spans_stencil", "spans_shade", "merged_spans", "redacted_notes_tag", "redacted_notes_blackout",
     "quarantine", "released_corpus", "release_diff", "release_report",
 }  # fmt: skip
 SCORES = {
-    "scorecard/stencil", "scorecard/shade", "evaluation_report/stencil", "evaluation_report/shade", "leaderboard",
+    "scorecard_stencil", "scorecard_shade", "evaluation_report_stencil", "evaluation_report_shade", "leaderboard",
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(instal
     assert found.requested() == {key: {batch} for key in BELOW_RAW_NOTES}, "new notes flow all the way down in one run"
 
     installation.configure(GATED)
-    installation.run(batch, "spans/stencil")
+    installation.run(batch, "spans_stencil")
     found.requested()
     stopped = installation.run(batch, "merged_spans")
     assert list(installation.failures(stopped)) == ["merged_spans"]

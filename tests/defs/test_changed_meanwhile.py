@@ -73,10 +73,10 @@ def test_what_was_edited_during_a_run_is_refused(installation, editing, note_rec
     editing(edits)
     batch = installation.receive(note_records())
 
-    failures = installation.failures(installation.run(batch, "raw_notes", "spans/editing"))
+    failures = installation.failures(installation.run(batch, "raw_notes", "spans_editing"))
 
-    assert failures.keys() == {"spans__editing"}
-    assert message in failures["spans__editing"]
+    assert failures.keys() == {"spans_editing"}
+    assert message in failures["spans_editing"]
     assert not list(installation.store.glob("internal/spans/editing/*/receipt.json"))
 
 
@@ -84,11 +84,11 @@ def test_settings_edited_during_a_run_are_not_followed(installation, editing, no
     editing("settings")
     batch = installation.receive(note_records())
 
-    result = installation.run(batch, "raw_notes", "gold_annotations", "spans/editing", "spans/stencil", "merged_spans")
+    result = installation.run(batch, "raw_notes", "gold_annotations", "spans_editing", "spans_stencil", "merged_spans")
 
     assert installation.failures(result) == {}
     assert "skip = 'NAME'" in (installation.root / "deid.toml").read_text()
-    found = installation.opened().files.read("spans/stencil", batch, "spans").column("label").to_pylist()
+    found = installation.opened().files.read("spans_stencil", batch, "spans").column("label").to_pylist()
     assert found.count("NAME") == found.count("MRN") == 8
 
 
@@ -104,7 +104,7 @@ instance = dg.DagsterInstance.ephemeral()
 instance.add_dynamic_partitions("batches", [sys.argv[1]])
 result = defs.resolve_job_def("main_job").execute_in_process(
     partition_key=sys.argv[1], instance=instance, raise_on_error=False,
-    asset_selection=[dg.AssetKey(["raw_notes"]), dg.AssetKey(["spans", "editing"])],
+    asset_selection=[dg.AssetKey("raw_notes"), dg.AssetKey("spans_editing")],
     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
 )
 for event in result.all_events:
@@ -136,7 +136,7 @@ def test_code_of_the_package_edited_during_a_run_is_refused(installation, editin
     )
 
     assert "# edited" in (tmp_path / "copy" / "deid_assets" / "core" / "redact.py").read_text()
-    assert "spans__editing" in done.stdout, done.stderr[-2000:]
+    assert "spans_editing" in done.stdout, done.stderr[-2000:]
     assert (
         "files of deid-assets changed since this process started; nothing was stored; start the process" in done.stdout
     )

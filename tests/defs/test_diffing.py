@@ -5,7 +5,7 @@ import json
 import pytest
 
 TRUNK = (
-    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
+    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report", "released_corpus", "release_diff",
 )  # fmt: skip
 

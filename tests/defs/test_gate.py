@@ -10,7 +10,7 @@ from sqlmodel import select
 from deid_assets.store.tables import ReleaseRow
 
 RELEASE = (
-    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
+    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report", "released_corpus",
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ def overlapping_ids(make):
     ("records", "settings", "stopped_by"),
     [
         pytest.param(good, '[detectors.stencil]\nskip = "MRN"\n', ("merged_spans", "recall_floor"), id="a detector that misses"),
-        pytest.param(good, '[detectors.stencil]\nraise_on = "the"\n', ("spans/stencil", "answered"), id="a detector that raises"),
+        pytest.param(good, '[detectors.stencil]\nraise_on = "the"\n', ("spans_stencil", "answered"), id="a detector that raises"),
         pytest.param(repeated, "", ("raw_notes", "near_duplicates"), id="copies"),
         pytest.param(half_unreadable, "", ("raw_notes", "readable"), id="half of it unreadable"),
         pytest.param(overlapping_ids, "", ("raw_notes", "readable"), id="one id for all notes"),
@@ -99,7 +99,7 @@ def test_a_detector_that_does_not_load_stops_the_batch_and_says_why(installation
 
     failures = installation.failures(installation.run(batch, *RELEASE))
 
-    assert "PluginError: detector 'stencil' does not load (RuntimeError)" in failures["spans__stencil"]
+    assert "PluginError: detector 'stencil' does not load (RuntimeError)" in failures["spans_stencil"]
     assert "no model file" not in str(failures)
     assert published(installation) == []
 
@@ -158,15 +158,15 @@ def zone(asset):
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
-        (alter_table("redacted_notes/tag", "notes"), "redacted_notes/tag, batch {batch}: the file of table 'notes' was altered"),
-        (alter_table("spans/stencil", "spans"), "spans/stencil, batch {batch}: the file of table 'spans' was altered"),
+        (alter_table("redacted_notes_tag", "notes"), "redacted_notes_tag, batch {batch}: the file of table 'notes' was altered"),
+        (alter_table("spans_stencil", "spans"), "spans_stencil, batch {batch}: the file of table 'spans' was altered"),
         (alter_table("raw_notes", "notes"), "raw_notes, batch {batch}: the file of table 'notes' was altered"),
         (alter_table("quarantine", "failed"), "quarantine, batch {batch}: the file of table 'failed' was altered"),
         (alter_receipt("merged_spans"), "merged_spans, batch {batch}: the receipt's signature does not match"),
         (remove_receipt("gold_annotations"), "gold_annotations, batch {batch}: never written"),
         (swap_receipt, "merged_spans, batch {batch}: the receipt belongs to gold_annotations@{batch}"),
         (take_in_anew("raw_notes"), "made from an earlier raw_notes@{batch}; re-materialize"),
-        (take_in_anew("spans/stencil"), "merged_spans, batch {batch}: made from an earlier spans/stencil@{batch}"),
+        (take_in_anew("spans_stencil"), "merged_spans, batch {batch}: made from an earlier spans_stencil@{batch}"),
     ],
 )  # fmt: skip
 def test_a_release_is_refused_when_anything_behind_it_was_changed(shipped, tamper, message):
@@ -199,7 +199,7 @@ def test_a_note_without_an_answer_is_quarantined_and_the_rest_is_released(instal
     lines = (installation.home / "released" / batch / "notes.jsonl").read_text().splitlines()
 
     assert [(one["note_id"], one["stage"], one["error"]) for one in held] == [
-        ("note-3", "spans/stencil", "LookupError")
+        ("note-3", "spans_stencil", "LookupError")
     ]
     assert len(lines) + len(held) == files.receipt("quarantine", batch).counts["received"] == len(note_records())
     assert not any("cataract" in line for line in lines)
@@ -225,14 +225,14 @@ def test_a_released_corpus_carries_new_ids_and_no_identifier(shipped, note_recor
 def test_a_detector_outside_the_ensemble_changes_no_output_byte(shipped):
     released = shipped.home / "released" / shipped.batch / "notes.jsonl"
     opened = shipped.opened()
-    before = released.read_bytes(), opened.files.receipt("redacted_notes/tag", shipped.batch).outputs
-    spans = opened.files.receipt("spans/shade", shipped.batch).outputs
+    before = released.read_bytes(), opened.files.receipt("redacted_notes_tag", shipped.batch).outputs
+    spans = opened.files.receipt("spans_shade", shipped.batch).outputs
 
     shipped.configure(shipped.default_settings + '[detectors.shade]\nskip = "NAME"\n')
     assert shipped.failures(shipped.run(shipped.batch)) == {}
 
-    assert opened.files.receipt("spans/shade", shipped.batch).outputs != spans
-    assert (released.read_bytes(), opened.files.receipt("redacted_notes/tag", shipped.batch).outputs) == before
+    assert opened.files.receipt("spans_shade", shipped.batch).outputs != spans
+    assert (released.read_bytes(), opened.files.receipt("redacted_notes_tag", shipped.batch).outputs) == before
 
 
 def test_the_manifest_names_all_that_the_release_rests_on(shipped):

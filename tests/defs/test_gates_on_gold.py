@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 CHAIN = (
-    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
+    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report", "released_corpus",
 )  # fmt: skip
 OPEN = "recall = {}\n"

@@ -73,12 +73,12 @@ def test_an_adapter_is_trained_shown_with_its_tables_and_detects(installation, n
     made = {
         event.step_materialization_data.materialization.asset_key: event.step_materialization_data.materialization
         for event in trained.get_asset_materialization_events()
-    }[dg.AssetKey(["adapter", "generative_toy"])]
+    }[dg.AssetKey("adapter_generative_toy")]
     assert "notes fully redacted" in made.metadata["rewriting"].value
     assert {"alterations", "epochs", "annotation_audit", "curve"} <= made.metadata.keys()
 
     done = installation.run(batch)
     assert done.success, installation.failures(done)
     opened = installation.opened()
-    receipt = opened.files.receipt("spans/generative_toy", batch)
-    assert receipt.inputs["adapter/generative_toy@all"] == opened.files.receipt("adapter/generative_toy", ALL).digest
+    receipt = opened.files.receipt("spans_generative_toy", batch)
+    assert receipt.inputs["adapter_generative_toy@all"] == opened.files.receipt("adapter_generative_toy", ALL).digest

@@ -17,7 +17,7 @@ from deid_assets.policies import load_policy
 from deid_assets.quality import State
 
 KEY = Key(b"0123456789abcdef")
-STAGE = "redacted_notes/tag"
+STAGE = "redacted_notes_tag"
 CLEAN, LEFT = "Seen in the clinic.", "Seen by Zedmarlow in the clinic."
 HIT = (Span(0, 4, Phi.NAME),)
 IDS = [f"note-{n}" for n in range(40)]

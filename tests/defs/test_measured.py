@@ -14,7 +14,7 @@ from deid_assets.defs.landing import take_in
 from deid_assets.store.receipts import state_of
 
 CHAIN = (
-    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "quarantine",
+    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report",
 )  # fmt: skip
 

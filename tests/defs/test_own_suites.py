@@ -35,7 +35,7 @@ def checks_of(result, asset):
     return {
         found.check_name: found
         for found in result.get_asset_check_evaluations()
-        if found.asset_key == dg.AssetKey(asset.split("/"))
+        if found.asset_key == dg.AssetKey(asset)
     }
 
 
@@ -65,12 +65,12 @@ def test_a_warning_stops_nothing_and_a_family_is_asked_member_by_member(installa
     suite("spans", expectation("expect_table_row_count_to_equal", "warning", value=0, description="Nothing is found"))
 
     installation.run(batch, "raw_notes")
-    result = installation.run(batch, "spans/stencil")
+    result = installation.run(batch, "spans_stencil")
 
-    own = checks_of(result, "spans/stencil")["own_warnings"]
+    own = checks_of(result, "spans_stencil")["own_warnings"]
     assert not own.passed
     assert own.severity is dg.AssetCheckSeverity.WARN
-    assert installation.opened().files.find("spans/stencil", batch) is not None
+    assert installation.opened().files.find("spans_stencil", batch) is not None
 
 
 def test_a_suite_that_changes_makes_what_it_names_stale_and_nothing_else(installation, suite):

@@ -35,9 +35,9 @@ def test_a_plugin_comes_with_its_own_group_and_job_and_leaves_with_them(installa
     before = groups(installation)
 
     add("newcomer")
-    assert groups(installation)["detector_newcomer"] == {"spans/newcomer"}
+    assert groups(installation)["detector_newcomer"] == {"spans_newcomer"}
     job = build_definitions(installation.settings()).resolve_job_def("detector__newcomer")
-    assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {"spans/newcomer"}
+    assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {"spans_newcomer"}
 
     shutil.rmtree(folder / "deid_newcomer")
     shutil.rmtree(folder / "deid_newcomer-1.0.dist-info")
@@ -58,12 +58,12 @@ def test_a_broken_plugin_is_shown_with_its_fault_and_hides_no_other(installation
     shutil.rmtree(folder / "deid_newcomer")
 
     found = groups(installation)
-    assert found["unusable_detectors"] >= {"spans/newcomer"}
-    assert found["detector_stencil"] == {"spans/stencil"}
+    assert found["unusable_detectors"] >= {"spans_newcomer"}
+    assert found["detector_stencil"] == {"spans_stencil"}
     (spec,) = [
         spec
         for spec in build_definitions(installation.settings()).resolve_all_asset_specs()
-        if spec.key.to_user_string() == "spans/newcomer"
+        if spec.key.to_user_string() == "spans_newcomer"
     ]
     assert "not installed" in spec.description
 
@@ -77,7 +77,7 @@ def test_a_name_claimed_twice_is_broken_for_both(installation, site):
 
     found = groups(installation)
     assert "detector_newcomer" not in found
-    assert "spans/newcomer" in found["unusable_detectors"]
+    assert "spans_newcomer" in found["unusable_detectors"]
 
 
 def test_an_edit_of_a_plugin_changes_the_code_version_of_its_spans_only(installation, site):
@@ -94,7 +94,7 @@ def test_an_edit_of_a_plugin_changes_the_code_version_of_its_spans_only(installa
     (folder / "deid_newcomer" / "words.txt").write_text("more")
     after = versions()
 
-    assert {key for key in after if after[key] != before[key]} == {"spans/newcomer"}
+    assert {key for key in after if after[key] != before[key]} == {"spans_newcomer"}
 
 
 def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_a_run(
@@ -124,7 +124,7 @@ def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_
 def test_a_detector_of_the_ensemble_that_is_not_installed_is_shown_as_such(installation):
     installation.configure(installation.default_settings.replace('["stencil"]', '["stencil", "absent"]'))
 
-    assert "spans/absent" in groups(installation)["unusable_detectors"]
+    assert "spans_absent" in groups(installation)["unusable_detectors"]
 
 
 @pytest.mark.parametrize("name", ["Stencil", "Bad-Name", "bad.name", "bad name", "Ünsal"])
@@ -137,7 +137,7 @@ def test_a_name_that_is_not_allowed_does_not_keep_the_graph_from_loading(install
 
     found = groups(installation)
     assert len(found["unusable_detectors"] - before) == 1
-    assert found["detector_stencil"] == {"spans/stencil"}
+    assert found["detector_stencil"] == {"spans_stencil"}
 
 
 def test_a_detector_that_needs_a_model_is_usable_once_it_has_one(installation, site):
@@ -145,10 +145,10 @@ def test_a_detector_that_needs_a_model_is_usable_once_it_has_one(installation, s
     add("newcomer")
     metadata = folder / "deid_newcomer-1.0.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text().rstrip("\n") + "\nKeywords: words,plain,needs-model\n")
-    assert "spans/newcomer" in groups(installation)["unusable_detectors"]
+    assert "spans_newcomer" in groups(installation)["unusable_detectors"]
 
     installation.configure(installation.default_settings + '\n[detectors.newcomer]\nmodel = "words.bin"\n')
-    assert groups(installation)["detector_newcomer"] == {"spans/newcomer"}
+    assert groups(installation)["detector_newcomer"] == {"spans_newcomer"}
 
 
 def test_another_file_under_a_named_path_makes_the_spans_of_its_detector_again(installation, tmp_path):

@@ -15,7 +15,7 @@ from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables
 from deid_resources.processes import end_workers
 
-BEFORE = ("raw_notes", "gold_annotations", "spans/stencil", "merged_spans")
+BEFORE = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
 PADDING = "The wound is clean and dry. " * 2_500
 
 
@@ -51,7 +51,7 @@ def change_policy(installation, records, text, *, more=""):
     batch = installation.receive(records)
     assert installation.failures(installation.run(batch, *BEFORE)) == {}
     write_policy(installation, text, more=more)
-    return batch, installation.failures(installation.run(batch, "redacted_notes/mine"))
+    return batch, installation.failures(installation.run(batch, "redacted_notes_mine"))
 
 
 # Counts and refusals
@@ -71,10 +71,10 @@ def test_actions_that_could_not_be_carried_out_are_in_the_receipt_of_the_batch(i
     batch, failures = change_policy(installation, records, "[actions]\nDATE = { action = 'shift', max_days = 30 }\n")
 
     assert failures == {}
-    counts = installation.opened().files.receipt("redacted_notes/mine", batch).counts
+    counts = installation.opened().files.receipt("redacted_notes_mine", batch).counts
     assert (counts["notes"], counts["edits"]) == (4, 12)
     assert (counts["fallbacks"], counts["fallbacks_DATE"]) == (2, 2)
-    texts = installation.opened().files.read("redacted_notes/mine", batch, "notes").column("text").to_pylist()
+    texts = installation.opened().files.read("redacted_notes_mine", batch, "notes").column("text").to_pylist()
     assert ["[DATE]" in text for text in texts] == [False, True, True, False]
     assert not any("2021" in text and "May" in text for text in texts[1:3])
 
@@ -90,7 +90,7 @@ def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_noth
     assert "PolicyError" in message
     assert "\n" not in message
     with pytest.raises(ProvenanceError, match="never written"):
-        installation.opened().files.receipt("redacted_notes/mine", batch)
+        installation.opened().files.receipt("redacted_notes_mine", batch)
 
 
 def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(installation, note_records):
@@ -104,7 +104,7 @@ def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(install
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
 
     assert failures == {}
-    assert installation.opened().files.receipt("redacted_notes/mine", batch).counts["withheld"] == 1
+    assert installation.opened().files.receipt("redacted_notes_mine", batch).counts["withheld"] == 1
 
 
 def test_hits_of_an_ensemble_that_sees_more_now_are_covered_in_the_whole_batch(installation, note_records):
@@ -119,9 +119,9 @@ def test_hits_of_an_ensemble_that_sees_more_now_are_covered_in_the_whole_batch(i
     assert installation.failures(installation.run(batch, *BEFORE)) == {}
 
     installation.configure(settings)
-    assert installation.failures(installation.run(batch, "redacted_notes/tag")) == {}
+    assert installation.failures(installation.run(batch, "redacted_notes_tag")) == {}
 
-    receipt = installation.opened().files.receipt("redacted_notes/tag", batch)
+    receipt = installation.opened().files.receipt("redacted_notes_tag", batch)
     assert (receipt.counts["notes"], receipt.counts["withheld"]) == (8, 0)
     assert receipt.verdicts["no_residual_hits"]["counts"]["notes_searched"] == 8
     assert receipt.verdicts["no_residual_hits"]["counts"]["drawn_with_hits"] == 2
@@ -201,7 +201,7 @@ def test_several_workers_write_the_bytes_that_one_process_writes(installation, p
         opened = installation.opened()
         store(opened, batch)
         draft = make_redacted_notes("b-1", opened, policy=load_policy(policy))
-        receipt = opened.files.write("redacted_notes/x", "b-1", draft.tables, receipt=UnsignedReceipt("test"))
+        receipt = opened.files.write("redacted_notes_x", "b-1", draft.tables, receipt=UnsignedReceipt("test"))
         written.append((receipt.outputs, dict(draft.counts), [dict(verdict.counts) for verdict in draft.verdicts]))
         opened.close()
     end_workers()

@@ -14,7 +14,7 @@ def release_another(installation):
     installation.configure(
         installation.default_settings.replace('release_policy = "tag"', 'release_policy = "blackout"')
     )
-    chain = ("raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/blackout", "quarantine")
+    chain = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_blackout", "quarantine")
     assert installation.failures(installation.run(installation.batch, *chain, "release_report")) == {}
 
 

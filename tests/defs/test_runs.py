@@ -14,7 +14,7 @@ from deid_assets.defs.runs import Graph, Pass, Wanted
 from deid_assets.intake.states import look, withdraw
 from deid_resources import processes
 
-SPANS = dg.AssetKey(["spans", "stencil"])
+SPANS = dg.AssetKey("spans_stencil")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes
 
     assert (outcome.stopped, outcome.faults) == (True, [])
     assert [one.batch for one in outcome.left] == [one.batch for one in passes[1:]]
-    assert graph.installation.files.batches("spans/stencil") == [passes[0].batch]
+    assert graph.installation.files.batches("spans_stencil") == [passes[0].batch]
     assert f"2 left: {passes[1].batch}, {passes[2].batch}" in console.file.getvalue()
 
 

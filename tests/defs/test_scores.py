@@ -9,7 +9,7 @@ from deid_assets.defs.scores import scores_from_table
 from deid_assets.store.files import ALL
 
 NAMES_ONLY = "[detectors.shade]\nskip = 'MRN'\n"
-CHAIN = ("raw_notes", "gold_annotations", "spans/stencil", "spans/shade")
+CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade")
 
 
 def metadata_of(result, asset):
@@ -42,8 +42,8 @@ def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
     result = two_batches.run_scores()
     assert two_batches.failures(result) == {}
 
-    per_batch = scores_from_table(two_batches.opened().files.read("scorecard/shade", ALL, "scores"))
-    shown = metadata_of(result, "scorecard/shade")["batches"].value.splitlines()
+    per_batch = scores_from_table(two_batches.opened().files.read("scorecard_shade", ALL, "scores"))
+    shown = metadata_of(result, "scorecard_shade")["batches"].value.splitlines()
     total = sum(per_batch.values(), type(next(iter(per_batch.values())))("safe_harbor"))
 
     assert len(per_batch) == 2
@@ -75,7 +75,7 @@ def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batc
     plugin = opened.plugins["shade"]
     with opened.database.session() as session:
         version = save_detector_version(session, "shade", plugin.version, digest=plugin.digest)
-        for batch, (notes, seconds) in zip(opened.files.batches("spans/shade"), [(8, 1.0), (32, 3.0)], strict=True):
+        for batch, (notes, seconds) in zip(opened.files.batches("spans_shade"), [(8, 1.0), (32, 3.0)], strict=True):
             timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
     two_batches.run_scores()
@@ -104,7 +104,7 @@ def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
 
     assert document["gold"]["notes"] == 16
     assert document["results"]["shade"]["covered"]["value"] == pytest.approx(0.5)
-    assert metadata_of(result, "evaluation_report/shade")["html"].value.endswith("evaluation-shade.html")
+    assert metadata_of(result, "evaluation_report_shade")["html"].value.endswith("evaluation-shade.html")
     for record in note_records():
         name = record["text"].split(",")[0]
         assert name not in page + json.dumps(document)
@@ -127,8 +127,8 @@ def test_a_report_says_that_a_batch_is_missing(two_batches, note_records):
 
     result = two_batches.run_scores()
 
-    assert check_of(result, "evaluation_report/stencil", "gold_covered").passed
-    assert not check_of(result, "evaluation_report/shade", "gold_covered").passed
+    assert check_of(result, "evaluation_report_stencil", "gold_covered").passed
+    assert not check_of(result, "evaluation_report_shade", "gold_covered").passed
 
 
 def test_the_bake_off_puts_detectors_side_by_side_with_what_they_take(two_batches, note_records):
@@ -180,12 +180,12 @@ def test_without_gold_a_bake_off_is_refused(installation, note_records):
 
 
 def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
-    (path, *_) = (two_batches.store / "internal" / "spans" / "shade").glob("*/spans-*.parquet")
+    (path, *_) = (two_batches.store / "internal" / "spans_shade").glob("*/spans-*.parquet")
     pq.write_table(pq.read_table(path).slice(1), path)
 
     scores = two_batches.failures(two_batches.run_scores())
     bakeoff = two_batches.failures(two_batches.run(None, job="bakeoff_job"))
 
-    assert "the file of table 'spans' was altered" in scores["scorecard__shade"]
+    assert "the file of table 'spans' was altered" in scores["scorecard_shade"]
     assert "the file of table 'spans' was altered" in bakeoff["bakeoff"]
     assert not (two_batches.home / "reports" / "bakeoff.html").exists()

@@ -2,12 +2,13 @@
 
 import pytest
 
+from deid_assets.core.assets import Family
 from deid_assets.defs.detection import read_outcomes
 from deid_assets.defs.scores import scores_from_table
 from deid_assets.defs.shadow import drawn
 from deid_assets.store.files import ALL
 
-CHAIN = ("raw_notes", "gold_annotations", "spans/stencil", "spans/shade", "merged_spans")
+CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade", "merged_spans")
 
 
 @pytest.fixture
@@ -23,17 +24,19 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     result = sampled.run_scores()
     assert sampled.failures(result) == {}
     files = sampled.opened().files
-    of = {name: scores_from_table(files.read(f"scorecard/{name}", ALL, "scores")) for name in ("shade", "stencil")}
+    of = {
+        name: scores_from_table(files.read(Family.SCORECARD.of(name), ALL, "scores")) for name in ("shade", "stencil")
+    }
     (shade,), (stencil,) = of["shade"].values(), of["stencil"].values()
     said = {
         event.asset_key.to_user_string(): event.materialization.metadata["scored_on"].value
         for event in result.get_asset_materialization_events()
-        if event.asset_key.path[0] == "scorecard"
+        if Family.SCORECARD.name_in(event.asset_key.to_user_string())
     }
 
     assert (shade.notes.notes, stencil.notes.notes) == (3, 8)
-    assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard/shade"]
-    assert said["scorecard/stencil"] == "every note with gold"
+    assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard_shade"]
+    assert said["scorecard_stencil"] == "every note with gold"
     totals = scores_from_table(files.read("leaderboard", ALL, "scores"))
     assert {name: total.notes.notes for name, total in totals.items()} == {"shade": 3, "stencil": 3}
     (fair,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "same_gold"]
@@ -44,11 +47,11 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
 
 def test_the_receipt_names_the_sample_and_the_ensemble_has_none(sampled):
     files = sampled.opened().files
-    shade, stencil = (files.receipt(f"spans/{name}", sampled.batch).counts for name in ("shade", "stencil"))
+    shade, stencil = (files.receipt(Family.SPANS.of(name), sampled.batch).counts for name in ("shade", "stencil"))
 
     assert (shade["sampled_notes"], shade["received_notes"], shade["notes"]) == (3, 8, 3)
     assert "sampled_notes" not in stencil
-    assert len(read_outcomes("spans/stencil", sampled.batch, sampled.opened())) == 8
+    assert len(read_outcomes("spans_stencil", sampled.batch, sampled.opened())) == 8
 
 
 def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
@@ -62,8 +65,8 @@ def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
     ]
     result = sampled.run(sampled.batch, "merged_spans")
 
-    assert versions[0]["spans/shade"] != versions[1]["spans/shade"]
-    assert versions[0]["spans/stencil"] == versions[1]["spans/stencil"]
+    assert versions[0]["spans_shade"] != versions[1]["spans_shade"]
+    assert versions[0]["spans_stencil"] == versions[1]["spans_stencil"]
     assert "not stored, because a check failed: recall_floor" in sampled.failures(result)["merged_spans"]
 
 

@@ -8,8 +8,8 @@ from deid_assets.defs.staleness import stale_assets
 from deid_assets.store.files import ALL
 
 BELOW_MERGED = {
-    "redacted_notes/tag",
-    "redacted_notes/blackout",
+    "redacted_notes_tag",
+    "redacted_notes_blackout",
     "quarantine",
     "released_corpus",
     "release_diff",
@@ -29,24 +29,24 @@ def test_nothing_is_stale_after_a_full_run(shipped):
 
 
 def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
-    assert stale(shipped, shipped.batch, instance=shipped.instance) >= {"raw_notes", "spans/shade", *BELOW_SPANS}
+    assert stale(shipped, shipped.batch, instance=shipped.instance) >= {"raw_notes", "spans_shade", *BELOW_SPANS}
     assert stale(shipped, ALL, instance=shipped.instance) == {
-        "scorecard/stencil", "scorecard/shade", "evaluation_report/stencil", "evaluation_report/shade", "leaderboard",
+        "scorecard_stencil", "scorecard_shade", "evaluation_report_stencil", "evaluation_report_shade", "leaderboard",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param("[gates]", "[detectors.shade]\nskip = 'MRN'\n[gates]", {"spans/shade"}, id="option of a shadow"),
+        pytest.param("[gates]", "[detectors.shade]\nskip = 'MRN'\n[gates]", {"spans_shade"}, id="option of a shadow"),
         pytest.param(
             "[gates]",
             "[detectors.stencil]\nskip = 'MRN'\n[gates]",
-            {"spans/stencil", *BELOW_SPANS},
+            {"spans_stencil", *BELOW_SPANS},
             id="option of the ensemble",
         ),
         pytest.param(
-            '"blackout"]', '"blackout", "keep_nothing"]', {"redacted_notes/keep_nothing"}, id="one more policy"
+            '"blackout"]', '"blackout", "keep_nothing"]', {"redacted_notes_keep_nothing"}, id="one more policy"
         ),
         pytest.param(
             'release_policy = "tag"',
@@ -55,7 +55,7 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
             id="another policy released",
         ),
         # In shadow it read a sample of the notes.
-        pytest.param('["stencil"]', '["stencil", "shade"]', {"spans/shade", *BELOW_SPANS}, id="a longer ensemble"),
+        pytest.param('["stencil"]', '["stencil", "shade"]', {"spans_shade", *BELOW_SPANS}, id="a longer ensemble"),
         pytest.param("[gates]", "resolve = 'majority'\n[gates]", BELOW_SPANS, id="another overlap policy"),
     ],
 )
@@ -73,16 +73,16 @@ def test_an_altered_receipt_makes_its_asset_and_those_below_stale(shipped):
 
 def test_new_spans_make_the_score_card_and_the_leaderboard_stale(shipped):
     shipped.configure(shipped.default_settings + "[detectors.shade]\nskip = 'MRN'\n")
-    shipped.run(shipped.batch, "spans/shade")
+    shipped.run(shipped.batch, "spans_shade")
 
-    assert stale(shipped, ALL) == {"scorecard/shade", "evaluation_report/shade", "leaderboard"}
+    assert stale(shipped, ALL) == {"scorecard_shade", "evaluation_report_shade", "leaderboard"}
 
 
 def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records):
     batch = shipped.receive(note_records(20))
-    shipped.run(batch, "raw_notes", "gold_annotations", "spans/stencil")
+    shipped.run(batch, "raw_notes", "gold_annotations", "spans_stencil")
 
-    assert stale(shipped, ALL) == {"scorecard/stencil", "evaluation_report/stencil", "leaderboard"}
+    assert stale(shipped, ALL) == {"scorecard_stencil", "evaluation_report_stencil", "leaderboard"}
 
 
 def test_upstream_comes_first(shipped):
@@ -91,12 +91,12 @@ def test_upstream_comes_first(shipped):
         for key in stale_assets(shipped.definitions(), shipped.opened(), shipped.batch, shipped.instance)
     ]
 
-    assert order.index("raw_notes") < order.index("spans/stencil") < order.index("merged_spans")
-    assert order.index("merged_spans") < order.index("redacted_notes/tag") < order.index("released_corpus")
+    assert order.index("raw_notes") < order.index("spans_stencil") < order.index("merged_spans")
+    assert order.index("merged_spans") < order.index("redacted_notes_tag") < order.index("released_corpus")
 
 
 def spans_file(installation):
-    (path,) = (installation.store / "internal" / "spans" / "stencil" / installation.batch).glob("spans-*.parquet")
+    (path,) = (installation.store / "internal" / "spans_stencil" / installation.batch).glob("spans-*.parquet")
     return path
 
 
@@ -104,7 +104,7 @@ def spans_file(installation):
 def test_missing_or_damaged_spans_are_stale_with_all_that_follows(shipped, harm):
     harm(spans_file(shipped))
 
-    assert stale(shipped, shipped.batch) == {"spans/stencil", *BELOW_SPANS}
+    assert stale(shipped, shipped.batch) == {"spans_stencil", *BELOW_SPANS}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def shown(installation, asset):
     """The metadata of an asset's last materialization: name to Markdown or value."""
     import dagster as dg
 
-    event = installation.instance.get_latest_materialization_event(dg.AssetKey(asset.split("/")))
+    event = installation.instance.get_latest_materialization_event(dg.AssetKey(asset))
     metadata = event.asset_materialization.metadata
     return {name: getattr(value, "md_str", None) or value.value for name, value in metadata.items()}
 
@@ -42,7 +42,7 @@ def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, not
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
 
-    metadata = shown(installation, "tagger/mine")
+    metadata = shown(installation, "tagger_mine")
     assert metadata["errors_on_development_notes"].startswith(
         "| Label | Gold | Missed | Boundaries | Label | Spurious |"
     )

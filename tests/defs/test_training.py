@@ -87,11 +87,11 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
     assert done.success, installation.failures(done)
 
     opened = installation.opened()
-    receipt = opened.files.receipt("tagger/mine", ALL)
+    receipt = opened.files.receipt("tagger_mine", ALL)
     assert receipt.verdicts["learnt"]["passed"]
     assert receipt.verdicts["learnt"]["counts"]["patients"] <= receipt.verdicts["learnt"]["counts"]["notes"]
-    assert opened.files.receipt("spans/mine", batch).inputs["tagger/mine@all"] == receipt.digest
-    assert set(opened.files.read("spans/mine", batch, "spans").column("source").to_pylist()) == {"mine"}
+    assert opened.files.receipt("spans_mine", batch).inputs["tagger_mine@all"] == receipt.digest
+    assert set(opened.files.read("spans_mine", batch, "spans").column("source").to_pylist()) == {"mine"}
     opened.files.verify_chain("released_corpus", batch)
     manifest = json.loads((opened.settings.released / batch / "manifest.json").read_text())
     assert set(manifest["ensemble"]) == {"stencil", "mine"}
@@ -114,15 +114,15 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
 
     with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="tagger_f1 = 0.4")
     assert installation.run(None, job="train_taggers").success
-    first = installation.opened().files.receipt("tagger/mine", ALL)
+    first = installation.opened().files.receipt("tagger_mine", ALL)
     blinded(installation.home / "training" / "mine")
-    (installation.store / "restricted" / "tagger" / "mine" / ALL / "receipt.json").unlink()
+    (installation.store / "restricted" / "tagger_mine" / ALL / "receipt.json").unlink()
     assert installation.run(None, job="train_taggers").success
     opened = installation.opened()
-    again = opened.files.receipt("tagger/mine", ALL)
+    again = opened.files.receipt("tagger_mine", ALL)
 
     assert min(first.counts["dev_f1"], again.counts["dev_f1"]) > 0.4
-    model = opened.taggers.unpacked("tagger/mine")
+    model = opened.taggers.unpacked("tagger_mine")
     assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
     folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
     assert {path.stat().st_mode & 0o077 for path in folders} == {0}
@@ -142,16 +142,16 @@ def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_reco
     with_recipe(installation, CRF, ensemble=["stencil", "mine"])
     batch = installation.receive(note_records(4))
     done = installation.run(batch)
-    assert "tagger/mine: never trained; run the job train_taggers" in installation.failures(done)["spans__mine"]
+    assert "tagger_mine: never trained; run the job train_taggers" in installation.failures(done)["spans_mine"]
     assert installation.opened().files.find("released_corpus", batch) is None
-    assert installation.opened().taggers.untrained() == ["tagger/mine"]
+    assert installation.opened().taggers.untrained() == ["tagger_mine"]
 
 
 def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installation, note_records, needs):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"])
     batch = installation.receive(note_records(4))
-    key = hashlib.sha256(b"tagger/mine").hexdigest()[:12]
+    key = hashlib.sha256(b"tagger_mine").hexdigest()[:12]
 
     def ticked():
         installed = {name: plugins.available()[name] for name in installation.detectors}
@@ -172,38 +172,38 @@ def test_a_model_below_the_floor_is_not_stored(installation, needs):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 1.0")
     done = installation.run(None, job="train_taggers")
-    assert "not stored, because a check failed: learnt" in installation.failures(done)["tagger__mine"]
-    assert installation.opened().files.find("tagger/mine", ALL) is None
+    assert "not stored, because a check failed: learnt" in installation.failures(done)["tagger_mine"]
+    assert installation.opened().files.find("tagger_mine", ALL) is None
 
 
 def test_an_altered_model_is_written_out_again_from_the_store(installation, needs):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 0.4")
     assert installation.run(None, job="train_taggers").success
-    folder = installation.opened().taggers.unpacked("tagger/mine")
+    folder = installation.opened().taggers.unpacked("tagger_mine")
     (folder / "tagger.json").write_text("{}")
-    again = installation.opened().taggers.unpacked("tagger/mine")
+    again = installation.opened().taggers.unpacked("tagger_mine")
     assert json.loads((again / "tagger.json").read_text())["plugin"] == "crf"
 
-    stored = next((installation.store / "restricted" / "tagger" / "mine" / ALL).glob("files-*.parquet"))
+    stored = next((installation.store / "restricted" / "tagger_mine" / ALL).glob("files-*.parquet"))
     stored.write_bytes(stored.read_bytes()[:-1] + b"x")
     (folder / "tagger.json").write_text("{}")
     with pytest.raises(ProvenanceError, match="altered"):
-        installation.opened().taggers.unpacked("tagger/mine")
+        installation.opened().taggers.unpacked("tagger_mine")
 
 
 def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_records, needs):
     needs("crf")
     with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), ensemble=["stencil"])
     batch = installation.receive(many(note_records, 24))
-    assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil").success
+    assert installation.run(batch, "raw_notes", "gold_annotations", "spans_stencil").success
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
-    assert installation.run(None, "scorecard/stencil", job="nightly_scorecards").success
+    assert installation.run(None, "scorecard_stencil", job="nightly_scorecards").success
 
     files = installation.opened().files
     learnt = files.receipt("training_corpus", ALL).counts["notes"]
-    scored = files.receipt("scorecard/stencil", ALL).counts["annotated_notes"]
+    scored = files.receipt("scorecard_stencil", ALL).counts["annotated_notes"]
     assert 0 < learnt < 24
     assert learnt + scored == 24
 
@@ -215,14 +215,14 @@ def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, no
     assert installation.run(batch, "raw_notes", "gold_annotations").success
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
-    done = installation.run(batch, "spans/small")
+    done = installation.run(batch, "spans_small")
     assert done.success, installation.failures(done)
 
     files = installation.opened().files
-    parity = files.receipt("onnx/small", ALL).verdicts["parity"]
+    parity = files.receipt("onnx_small", ALL).verdicts["parity"]
     assert parity["counts"]["differing_spans"] == 0
     assert parity["counts"]["spans"] > 0
-    assert files.receipt("spans/small", batch).inputs["onnx/small@all"] == files.receipt("onnx/small", ALL).digest
+    assert files.receipt("spans_small", batch).inputs["onnx_small@all"] == files.receipt("onnx_small", ALL).digest
 
 
 def test_a_tagger_takes_part_in_the_bake_off(installation, note_records, needs):
@@ -230,7 +230,7 @@ def test_a_tagger_takes_part_in_the_bake_off(installation, note_records, needs):
     with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
     batch = installation.receive(many(note_records, 16))
     assert installation.run(None, job="train_taggers").success
-    assert installation.run(batch, "raw_notes", "gold_annotations", "spans/stencil", "spans/mine").success
+    assert installation.run(batch, "raw_notes", "gold_annotations", "spans_stencil", "spans_mine").success
     done = installation.run(None, "bakeoff", job="bakeoff_job")
     assert done.success, installation.failures(done)
 

@@ -13,7 +13,7 @@ from deid_assets.vault.upkeep import reidentify, verify
 
 KEY = "5b" * 32
 UP_TO_REDACTED = (
-    "raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/tag", "redacted_notes/blackout",
+    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "redacted_notes_blackout",
 )  # fmt: skip
 REST = ("quarantine", "released_corpus", "release_report")
 
@@ -44,7 +44,7 @@ def test_released_notes_can_be_given_back(vaulted, note_records):
         (record["id"], record["text"]) for record in records
     )
     assert verify(opened(vaulted))["notes"] == len(records)
-    assert vaulted.opened().files.receipt("redacted_notes/tag", batch).counts["sealed_edits"] == 16
+    assert vaulted.opened().files.receipt("redacted_notes_tag", batch).counts["sealed_edits"] == 16
 
 
 def test_without_its_key_nothing_is_stored(vaulted, note_records):
@@ -52,10 +52,10 @@ def test_without_its_key_nothing_is_stored(vaulted, note_records):
     batch = vaulted.receive(note_records())
     ((step, message),) = vaulted.failures(vaulted.run(batch, *UP_TO_REDACTED)).items()
 
-    assert step == "redacted_notes__tag"
+    assert step == "redacted_notes_tag"
     assert "there is no key for the vault; set DEID_VAULT_KEY" in message
-    assert vaulted.opened().files.find("redacted_notes/tag", batch) is None
-    assert vaulted.opened().files.find("redacted_notes/blackout", batch) is not None
+    assert vaulted.opened().files.find("redacted_notes_tag", batch) is None
+    assert vaulted.opened().files.find("redacted_notes_blackout", batch) is not None
 
 
 def test_a_note_without_patient_stops_the_batch_and_seals_nothing(vaulted, note_records):
@@ -64,7 +64,7 @@ def test_a_note_without_patient_stops_the_batch_and_seals_nothing(vaulted, note_
     ((_, message),) = vaulted.failures(vaulted.run(batch, *UP_TO_REDACTED)).items()
 
     assert "note 'note-0': no patient id" in message
-    assert vaulted.opened().files.find("redacted_notes/tag", batch) is None
+    assert vaulted.opened().files.find("redacted_notes_tag", batch) is None
     assert verify(opened(vaulted))["notes"] == 0
 
 
@@ -75,7 +75,7 @@ def test_setting_a_vault_makes_the_released_policy_out_of_date(installation, vau
     vaulted.configure(vaulted.default_settings)
     before = {spec.key.to_user_string(): spec.code_version for spec in vaulted.definitions().resolve_all_asset_specs()}
 
-    assert [name for name in versions if versions[name] != before[name]] == ["redacted_notes/tag"]
+    assert [name for name in versions if versions[name] != before[name]] == ["redacted_notes_tag"]
 
 
 def test_the_vault_may_not_be_the_catalogue(installation):

@@ -82,7 +82,7 @@ def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_
 
     result, found = run_and_search(batch)
 
-    failed = nest.opened().files.read("spans/leaky", batch, "failed").to_pydict()
+    failed = nest.opened().files.read("spans_leaky", batch, "failed").to_pydict()
     assert found == set()
     assert failed["note_id"] == [f"note-{n}" for n in range(8)]
     assert failed["error"] == [
@@ -183,9 +183,9 @@ def test_the_command_line_of_dagster_and_make_run_leak_nothing(nest, leaky_site,
     nest.instance.add_dynamic_partitions("batches", [batch])
     materialize = ("dagster", "asset", "materialize", "-m", "deid_assets.definitions", "--partition", batch)
 
-    trunk = process(nest, leaky_site, *materialize, "--select", "raw_notes,gold_annotations,spans/leaky,spans/rules")
+    trunk = process(nest, leaky_site, *materialize, "--select", "raw_notes,gold_annotations,spans_leaky,spans_rules")
     quickstart = process(nest, leaky_site, "deid_assets.quickstart")
 
-    assert "spans__leaky" in trunk
+    assert "spans_leaky" in trunk
     assert batch in quickstart
     assert leaks(nest, trunk=trunk, quickstart=quickstart) == set()

@@ -34,12 +34,12 @@ def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_r
     batch = drop(nest, note_records)
     capfd.readouterr()
 
-    result = nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky")
+    result = nest.run(batch, "raw_notes", "gold_annotations", "spans_leaky")
 
     out, err = capfd.readouterr()
     shown = "\n".join(nest.failures(result).values())
     assert leaks(nest, stdout=out, stderr=err, failures=shown) == set()
-    assert nest.opened().files.read("spans/leaky", batch, "failed").column("error").to_pylist() == ERRORS
+    assert nest.opened().files.read("spans_leaky", batch, "failed").column("error").to_pylist() == ERRORS
 
 
 HOW = ("quote", "chain", "named", "panic", "exit", "close", "cancel", "alarm", "tell")
@@ -47,7 +47,7 @@ HOW = ("quote", "chain", "named", "panic", "exit", "close", "cancel", "alarm", "
 
 def test_a_replacer_that_raises_or_talks_with_text_leaks_nothing(nest, note_records, capfd):
     batch = drop(nest, note_records)
-    nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky", "merged_spans")
+    nest.run(batch, "raw_notes", "gold_annotations", "spans_leaky", "merged_spans")
     for how in HOW:
         policy = Policy("tag", default=Replacer(how), actions={})
         capfd.readouterr()
@@ -70,7 +70,7 @@ def test_a_replacer_that_raises_or_talks_with_text_leaks_nothing(nest, note_reco
 
 def test_a_replacer_that_aborts_stops_its_batch_alone(nest, note_records, capfd):
     batch = drop(nest, note_records)
-    nest.run(batch, "raw_notes", "gold_annotations", "spans/leaky", "merged_spans")
+    nest.run(batch, "raw_notes", "gold_annotations", "spans_leaky", "merged_spans")
     policies = [Policy(name, default=Replacer("abort"), actions={}) for name in ("tag", "other")]
 
     result = dg.materialize(

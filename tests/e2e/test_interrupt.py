@@ -83,7 +83,7 @@ def test_an_interrupt_undoes_detection_and_the_next_run_goes_on(installation, co
     assert second in said
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
-    assert not list((installation.home / "store").rglob("spans/waiting/*/receipt.json"))
+    assert not list((installation.home / "store").rglob("spans_waiting/*/receipt.json"))
     assert not (installation.home / "released").exists()
 
     pipe.unlink()

@@ -165,7 +165,7 @@ def batches(installation, note_records):
         made = []
         for number in range(3):
             made.append(installation.receive(note_records(20 * number)))
-            result = installation.run(made[-1], "raw_notes", "gold_annotations", "spans/stencil", "merged_spans")
+            result = installation.run(made[-1], "raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
             assert installation.failures(result) == {}
         yield made
 
@@ -175,7 +175,7 @@ def newest(instance, keys):
     return {
         key: {
             record.partition_key: record.storage_id
-            for record in reversed(instance.fetch_materializations(dg.AssetKey(key.split("/")), limit=100).records)
+            for record in reversed(instance.fetch_materializations(dg.AssetKey(key), limit=100).records)
         }
         for key in keys
     }
@@ -196,15 +196,15 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
         install(plugin, late)
         reloaded = server.ask(RELOAD, location=LOCATION)["reloadRepositoryLocation"]
         assert reloaded["locationOrLoadError"]["__typename"] == "RepositoryLocation"
-        assert server.groups()["detector_badge"] == {"spans/badge"}
+        assert server.groups()["detector_badge"] == {"spans_badge"}
 
         launched = server.ask(BACKFILL, batches=batches)["launchPartitionBackfill"]
         assert launched["__typename"] == "LaunchBackfillSuccess", launched
         assert wait_for(lambda: server.backfill_ended(launched["backfillId"]), BACKFILL_S) == "COMPLETED_SUCCESS"
 
-        assert newest(installation.instance, ["spans/badge"])["spans/badge"].keys() == set(batches)
+        assert newest(installation.instance, ["spans_badge"])["spans_badge"].keys() == set(batches)
         assert newest(installation.instance, before) == before
-        assert installation.opened().files.batches("spans/badge") == sorted(batches)
+        assert installation.opened().files.batches("spans_badge") == sorted(batches)
         forged_checks_release_nothing(server, installation, batches[0])
         changed_settings_wait_for_a_reload(server, installation, batches[0])
     finally:

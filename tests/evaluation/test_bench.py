@@ -66,7 +66,7 @@ def test_a_run_gives_one_outcome_per_note_and_what_it_took(runner, capfd):
     found, failed, empty = run.outcomes
     assert isinstance(found, SpanSet)
     assert [(span.start, span.end, span.label) for span in found] == [(8, 11, Phi.NAME)]
-    assert failed == Failed("n1", "spans/benched", "LookupError")
+    assert failed == Failed("n1", "spans_benched", "LookupError")
     assert empty == SpanSet.of(notes[2], [])
     assert (run.version, run.labels, run.failed, run.fault) == ("7", {Phi.NAME}, 1, "")
     assert (run.cost.notes, run.cost.chars) == (3, sum(len(note.text) for note in notes))

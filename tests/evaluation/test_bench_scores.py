@@ -49,7 +49,7 @@ def test_detectors_are_scored_on_the_same_notes():
 
 
 def test_a_note_that_a_detector_failed_on_is_one_where_it_found_nothing():
-    answers = {**read(NAMES), "n1": Failed("n1", "spans/names", "LookupError")}
+    answers = {**read(NAMES), "n1": Failed("n1", "spans_names", "LookupError")}
 
     scored = score(gold_of(GOLD), {"names": answers}, profile=HARMONISED)
 
@@ -105,7 +105,7 @@ def test_blind_labels_are_those_of_the_profile(labels, blind):
 
 
 def test_without_gold_detectors_are_compared_on_the_notes_that_all_answered():
-    failing = {**read(REST), "n1": Failed("n1", "spans/rest", "LookupError")}
+    failing = {**read(REST), "n1": Failed("n1", "spans_rest", "LookupError")}
     outcomes = {"names": read(NAMES), "gold": read(GOLD), "rest": failing}
 
     compared = compare_predictions(outcomes, profile=HARMONISED, lengths=gold_of(GOLD).lengths)

@@ -100,14 +100,14 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
     home = Settings(home=tmp_path)
     files = StoreFiles(home.store, key=KEY)
     make(home, files, 1, ("released", 5, 2, 1))
-    files.write("spans/rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1"))
+    files.write("spans_rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1"))
 
     withdraw(files, look(home, files, "b-1"))
 
     found = look(home, files, "b-1")
     assert (found.state, found.tally.withdrawn, found.tally.received) == (State.WITHDRAWN, 7, 7)
     assert open_batches(home, files) == []
-    assert files.find("raw_notes", "b-1") is files.find("spans/rules", "b-1") is None
+    assert files.find("raw_notes", "b-1") is files.find("spans_rules", "b-1") is None
     assert (landing_folder(home, "b-1") / "notes.jsonl").exists()
 
     try_again(files, "b-1", {}, landing=landing_folder(home, "b-1"))
@@ -116,7 +116,7 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
 
 
 @pytest.mark.parametrize(
-    "asset", ["release_report", "release_approval", "released_corpus", "redacted_notes/safe_harbor"]
+    "asset", ["release_report", "release_approval", "released_corpus", "redacted_notes_safe_harbor"]
 )
 def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_path, asset):
     home = Settings(home=tmp_path)
@@ -124,7 +124,7 @@ def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_pat
     make(home, files, 1, ("made", 3, 0, 0))
     raw = files.receipt("raw_notes", "b-1")
 
-    for stopped, state in (("redacted_notes/tag", State.MADE), (asset, State.STOPPED)):
+    for stopped, state in (("redacted_notes_tag", State.MADE), (asset, State.STOPPED)):
         record_stop(files, stopped, "b-1", ["why"], unsigned=UnsignedReceipt("1", inputs_of([raw])), is_error=False)
         assert look(home, files, "b-1").state is state
 

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from deid_assets import Note, deidentify, deidentify_notes
 from deid_assets.cli import app
+from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import WithheldError
 from deid_assets.policies.files import BUILTIN
@@ -54,14 +55,14 @@ def through_graph(installation, notes, policies):
     )
     rows = [{"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes]
     batch = installation.receive(rows)
-    assets = ["raw_notes", "gold_annotations", "spans/rules", "merged_spans"]
-    ran = installation.run(batch, *assets, *(f"redacted_notes/{policy}" for policy in policies))
+    assets = ["raw_notes", "gold_annotations", "spans_rules", "merged_spans"]
+    ran = installation.run(batch, *assets, *(Family.REDACTED_NOTES.of(policy) for policy in policies))
     assert installation.failures(ran) == {}
     files = installation.opened().files
     found = {}
     for policy in policies:
-        table = files.read(f"redacted_notes/{policy}", batch, "notes")
-        failed = failed_from_table(files.read(f"redacted_notes/{policy}", batch, "failed"))
+        table = files.read(Family.REDACTED_NOTES.of(policy), batch, "notes")
+        failed = failed_from_table(files.read(Family.REDACTED_NOTES.of(policy), batch, "failed"))
         texts = dict(zip(table.column("note_id").to_pylist(), table.column("text").to_pylist(), strict=True))
         found[policy] = texts | {one.note_id: (one.error,) for one in failed}
     return found
@@ -101,7 +102,7 @@ def test_a_detector_is_made_once_for_calls_with_the_same_options():
 
 
 def test_a_text_that_may_not_leave_raises_without_quoting_it(installation):
-    with pytest.raises(WithheldError, match="LookupError in spans/stencil") as raised:
+    with pytest.raises(WithheldError, match="LookupError in spans_stencil") as raised:
         deidentify("Zedmarlow", detectors=["stencil"], options={"stencil": {"raise_on": "Zed"}})
 
     assert "Zedmarlow" not in str(raised.value)

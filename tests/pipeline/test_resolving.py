@@ -19,10 +19,10 @@ TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
 
 def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
-    predictions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans/b", "TimeoutError")}}
+    predictions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans_b", "TimeoutError")}}
 
     assert resolve_all([note], predictions, resolve_by="union", ensemble=ENSEMBLE) == [
-        Failed("marked", "spans/b", "TimeoutError")
+        Failed("marked", "spans_b", "TimeoutError")
     ]
 
 
@@ -30,7 +30,7 @@ def test_a_note_that_one_detector_never_saw_is_withheld():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
 
     assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", ensemble=ENSEMBLE) == [
-        Failed("marked", "spans/b", "Missing")
+        Failed("marked", "spans_b", "Missing")
     ]
 
 
@@ -44,8 +44,8 @@ def test_spans_of_an_older_text_withhold_the_note():
 
 
 def test_a_note_without_spans_is_never_left_as_it_is():
-    assert redact_all([Note("n", "Dr. Lee")], {}, TAGS, key=KEY, stage="redacted_notes/tag") == [
-        Failed("n", "redacted_notes/tag", "Missing")
+    assert redact_all([Note("n", "Dr. Lee")], {}, TAGS, key=KEY, stage="redacted_notes_tag") == [
+        Failed("n", "redacted_notes_tag", "Missing")
     ]
 
 
@@ -60,10 +60,10 @@ def test_a_replacer_that_raises_withholds_its_note_only():
         s.note_id: s
         for s in resolve_all(notes, {"gold": by_note(spans)}, resolve_by="union", ensemble=Ensemble(("gold",)))
     }
-    done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes/p")
+    done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes_p")
 
     assert done.text == "Dr. [X]"
-    assert failed == Failed("Roy", "redacted_notes/p", "KeyError")
+    assert failed == Failed("Roy", "redacted_notes_p", "KeyError")
 
 
 def test_two_outcomes_for_one_note_are_refused():

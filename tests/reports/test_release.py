@@ -91,7 +91,7 @@ def test_counts_carry_thousands_separators(release, page_of):
 def test_quarantine_is_told_by_stage_and_reason(release, page_of):
     assert page_of(release_html(release)).table("6 of 1,204 notes") == [
         ["landing", "NoteError", "2"],
-        ["spans/crf", "TimeoutError", "4"],
+        ["spans_crf", "TimeoutError", "4"],
     ]
 
 

@@ -36,6 +36,33 @@ def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installat
     assert not (installation.home / "landing").exists()
 
 
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ('["tag", "{home}/mine.toml"]', "policies: tag and {home}/mine.toml are both named 'tag'; rename one"),
+        ('["tag", "tag"]', "policies: tag stands twice; remove one"),
+    ],
+)
+def test_two_policies_of_one_name_are_told_apart_before_anything_starts(installation, listed, told):
+    (installation.home / "mine.toml").write_text('name = "tag"\ndescription = "Mine."\ndefault = "blackout"\n')
+    home = installation.home
+    installation.configure(f'ensemble = ["stencil"]\npolicies = {listed.format(home=home)}\nrelease_policy = "tag"\n')
+
+    with pytest.raises(ConfigError) as caught:
+        checked_snapshot(installation.settings())
+    assert told.format(home=home) in str(caught.value)
+
+
+def test_two_recipes_of_one_name_are_told_apart_before_anything_starts(installation):
+    recipe = installation.home / "mine.toml"
+    recipe.write_text('name = "crf"\nplugin = "crf"\ncorpora = ["synthetic:en:10"]\n')
+    installation.configure(f'ensemble = ["stencil"]\nrecipes = ["crf", "{recipe}"]\n')
+
+    with pytest.raises(ConfigError) as caught:
+        checked_snapshot(installation.settings())
+    assert f"recipes: crf and {recipe} are both named 'crf'; rename one" in str(caught.value)
+
+
 def test_a_detector_that_nothing_answers_to_is_named_with_the_nearest(installation):
     installation.configure(
         installation.default_settings.replace('["stencil"]', '["stencill"]').replace(
@@ -85,7 +112,7 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
     (spec,) = [
         spec
         for spec in definitions_of(snapshot).resolve_all_asset_specs()
-        if spec.key.to_user_string() == "spans/broken"
+        if spec.key.to_user_string() == "spans_broken"
     ]
     assert spec.group_name == "unusable_detectors"
     assert "cannot be imported" in spec.metadata["fault"]

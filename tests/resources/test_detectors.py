@@ -9,7 +9,7 @@ from deid_resources.detectors import CHUNK_CHARS, DetectorPool
 from deid_resources.processes import WorkerDied, end_workers
 from deid_resources.progress import progress_callback
 
-STAGE = "spans/stencil"
+STAGE = "spans_stencil"
 ENDING = """
 import os, sys
 from deid_assets import Phi, SpanSet
@@ -97,10 +97,10 @@ def test_a_note_on_which_a_detector_ends_its_process_is_withheld_alone(
     monkeypatch.chdir(tmp_path)
     notes = [Note("a", "Ann was seen"), Note("b", "Bob, and this is the END"), Note("c", "Cem was seen")]
 
-    found = open_pool().detect("ending", notes, stage="spans/ending")
+    found = open_pool().detect("ending", notes, stage="spans_ending")
 
     assert [type(outcome) for outcome in found] == [SpanSet, Failed, SpanSet]
-    assert found[1] == Failed("b", "spans/ending", error)
+    assert found[1] == Failed("b", "spans_ending", error)
     assert not list(tmp_path.glob("core*"))
 
 
@@ -110,7 +110,7 @@ def test_a_detector_that_ends_every_process_stops_the_batch(write_detector, tmp_
     monkeypatch.setattr("deid_resources.detectors.MAX_DEATHS", 2)
 
     with pytest.raises(WorkerDied, match="a library in it aborted"):
-        open_pool().detect("ending", [Note(str(n), "END") for n in range(3)], stage="spans/ending")
+        open_pool().detect("ending", [Note(str(n), "END") for n in range(3)], stage="spans_ending")
 
 
 def test_progress_is_told_after_each_part_of_a_batch(open_pool):
@@ -155,7 +155,7 @@ def test_workers_that_outlive_a_run_load_a_detector_anew_when_its_files_changed(
     for known in ("Ann", "Ann Bob"):
         names.write_text(known)
         pool = open_pool({"listed": {"names": str(option)}}, workers=2)
-        found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans/listed")])
+        found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans_listed")])
 
     assert found == [[1, 1, 1], [2, 2, 2]]
 
@@ -168,7 +168,7 @@ def test_the_time_of_a_detector_is_that_of_detection_and_not_of_its_start(
     monkeypatch.syspath_prepend(tmp_path)
     notes = [Note(f"n-{n}", "x" * (CHUNK_CHARS // 2)) for n in range(8)]
 
-    answers = open_pool(workers=workers).answer("clocked", notes, stage="spans/clocked")
+    answers = open_pool(workers=workers).answer("clocked", notes, stage="spans_clocked")
 
     assert len(answers.outcomes) == 8
     assert answers.seconds == 8 * 0.25

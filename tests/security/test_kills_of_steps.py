@@ -229,14 +229,14 @@ def test_a_kill_before_every_file_operation_of_a_training_signs_what_was_trained
         shutil.copytree(tmp_path / "start", installation.root)
 
     def action():
-        assert installation.failures(train(installation, "tagger/mine")) == {}
+        assert installation.failures(train(installation, "tagger_mine")) == {}
 
     def look(step):
         sweep_store(installation.opened().files)
         action()
         opened = installation.opened()
-        signed.add(opened.files.receipt("tagger/mine", ALL).counts["dev_f1"])
-        assert json.loads((opened.taggers.unpacked("tagger/mine") / CARD).read_text())["recipe"]["name"] == "mine"
+        signed.add(opened.files.receipt("tagger_mine", ALL).counts["dev_f1"])
+        assert json.loads((opened.taggers.unpacked("tagger_mine") / CARD).read_text())["recipe"]["name"] == "mine"
         assert (installation.home / "training").stat().st_mode & 0o777 == 0o700, f"killed before {step}"
 
     look("nothing")  # here, so that all is loaded in every process that is split off

@@ -60,7 +60,7 @@ def test_the_order_of_notes_leaves_unless_it_is_shuffled_by_key(shipped, shuffle
             )
         )
     opened = shipped.opened()
-    notes = opened.files.read("redacted_notes/tag", shipped.batch, "notes")
+    notes = opened.files.read("redacted_notes_tag", shipped.batch, "notes")
     released = _under_new_ids(notes, opened)
     unshuffled = [opened.key.derive("released", "note", one).hex()[:20] for one in notes.column("note_id").to_pylist()]
     ids = [one.removeprefix("n-") for one in released.column("id").to_pylist()]

@@ -23,7 +23,7 @@ def history(shipped, note_records, campaign):
     For the share that every run tries, the other batch is made no further than its spans, and nothing is made again.
     """
     other = shipped.receive(note_records(8), name="other.jsonl")
-    some = () if campaign.is_whole else ("raw_notes", "gold_annotations", "spans/stencil")
+    some = () if campaign.is_whole else ("raw_notes", "gold_annotations", "spans_stencil")
     assert shipped.failures(shipped.run(other, *some)) == {}
     before = shipped.root.parent / "before"
     shutil.copytree(shipped.store, before)

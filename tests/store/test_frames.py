@@ -149,14 +149,14 @@ def test_a_missing_column_is_named(column: str) -> None:
 
 
 def test_missing_values_are_refused() -> None:
-    table = pa.table({"note_id": ["a"], "stage": ["spans/rules"], "error": pa.array([None], pa.string())})
+    table = pa.table({"note_id": ["a"], "stage": ["spans_rules"], "error": pa.array([None], pa.string())})
 
     with pytest.raises(InputError, match="missing values in error"):
         failed_from_table(table)
 
 
 def test_failures_survive() -> None:
-    failures = [Failed("a", "spans/rules", "ValueError"), Failed("b", "landing", "UnicodeDecodeError")]
+    failures = [Failed("a", "spans_rules", "ValueError"), Failed("b", "landing", "UnicodeDecodeError")]
 
     assert failed_from_table(failed_to_table(failures)) == failures
     assert failed_from_table(failed_to_table([])) == []

@@ -153,7 +153,7 @@ def test_runs_come_back_latest_first_and_a_retry_replaces_its_record(session: Se
 
     save_run(session, run("raw_notes", "b-1", "r1", 0))
     save_run(session, run("raw_notes", "b-2", "r1", 1))
-    save_run(session, run("spans/rules", "b-1", "r2", 2))
+    save_run(session, run("spans_rules", "b-1", "r2", 2))
     save_run(session, run("raw_notes", "b-1", "r1", 3, notes=7))
     session.expire_all()
 
@@ -161,7 +161,7 @@ def test_runs_come_back_latest_first_and_a_retry_replaces_its_record(session: Se
 
     assert [(row.asset, row.batch, row.notes) for row in runs] == [
         ("raw_notes", "b-1", 7),
-        ("spans/rules", "b-1", 2),
+        ("spans_rules", "b-1", 2),
         ("raw_notes", "b-2", 2),
     ]
     assert runs[0].started == T0 + timedelta(minutes=3)

@@ -103,7 +103,7 @@ def test_rows_add_up_and_tokens_tell_what_spans_do_not():
 def test_a_note_that_failed_has_all_its_gold_missed_as_in_the_scores():
     gold = document("<NAME>Lee</NAME> of <CITY>Rome</CITY>")
     right = document("<NAME>Lee</NAME>.")
-    outcomes = [Failed("n", "spans/x", "ValueError"), SpanSet.of(right.note, right.spans)]
+    outcomes = [Failed("n", "spans_x", "ValueError"), SpanSet.of(right.note, right.spans)]
     tally = ErrorTally(native=False)
     for one, outcome in zip([gold, right], outcomes, strict=True):
         tally.add(one, outcome)

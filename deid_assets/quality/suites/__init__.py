@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from deid_assets.core.assets import family_of
 from deid_assets.core.errors import ConfigError, did_you_mean
 
 BUILTIN = ("raw_notes", "span_sets", "spans", "disjoint_spans")
@@ -83,7 +84,7 @@ def builtin(name: str) -> Suite:
 
 
 def suites_in(folder: Path) -> dict[str, Suite]:
-    """Return the suites of a folder by asset: ``raw_notes.json``, ``spans.json``, ``spans/rules.json``.
+    """Return the suites of a folder by asset: ``raw_notes.json``, ``spans.json``, ``spans_rules.json``.
 
     A folder that is not there has none.
 
@@ -105,13 +106,13 @@ def suites_in(folder: Path) -> dict[str, Suite]:
 
 
 def suite_of(suites: Mapping[str, Suite], asset: str) -> Suite | None:
-    """Return the suite of an asset, such as ``spans/rules``, else that of its family, ``spans``."""
-    return suites.get(asset) or suites.get(asset.partition("/")[0])
+    """Return the suite of an asset, such as ``spans_rules``, else that of its family, ``spans``."""
+    return suites.get(asset) or suites.get(family_of(asset) or "")
 
 
 def unknown_assets(suites: Mapping[str, Suite], assets: Sequence[str]) -> Iterator[str]:
     """Yield a fault for each suite that names no asset: it would never be evaluated."""
-    known = {*assets, *(asset.partition("/")[0] for asset in assets)}
+    known = {*assets, *(family for asset in assets if (family := family_of(asset)))}
     for name in sorted(suites.keys() - known):
         yield f"suite {name}.json: there is no asset {name!r}{did_you_mean(name, known)}"
 

@@ -80,7 +80,7 @@ def test_anonymous_for_every_note_still_stops_telephone_mail_and_date() -> None:
 def test_an_output_that_cannot_be_trusted_fails_the_note(backend: Says) -> None:
     detector = GenerativeDetector.of_backend(backend)
 
-    assert detect(detector, [Note("n", NOTE)]) == [Failed("n", "spans/generative", "DetectorError")]
+    assert detect(detector, [Note("n", NOTE)]) == [Failed("n", "spans_generative", "DetectorError")]
 
 
 def test_the_message_names_the_note_and_quotes_nothing() -> None:

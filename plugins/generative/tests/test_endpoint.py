@@ -109,7 +109,7 @@ def test_the_contract_holds() -> None:
 )
 def test_anything_but_an_answer_fails_the_note(reply: Reply) -> None:
     with serving(reply) as (address, _):
-        assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans/generative", "DetectorError")]
+        assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans_generative", "DetectorError")]
 
 
 def test_a_server_that_is_late_or_gone_fails_the_note() -> None:

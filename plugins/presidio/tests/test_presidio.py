@@ -79,7 +79,7 @@ def test_a_timeout_fails_the_note():
 def test_a_timeout_inside_presidio_reads_as_failed_and_not_as_clean():
     note, _ = marked("1.1.1." * 30_000 + "x jane@example.org")
 
-    assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [Failed("marked", "spans/presidio", "DetectorError")]
+    assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [Failed("marked", "spans_presidio", "DetectorError")]
 
 
 @pytest.mark.parametrize("options", [{"min_score": 1.5}, {"timeout_s": 0}])

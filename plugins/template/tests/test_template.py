@@ -38,7 +38,7 @@ def test_the_prefix_is_an_option() -> None:
 def test_an_impossible_score_fails_the_note_instead_of_clearing_it() -> None:
     note, _ = marked("MRN <MRN>123-45-67</MRN>")
 
-    assert detect(RecordNumberDetector(score=2.0), [note]) == [Failed("marked", "spans/template", "OffsetError")]
+    assert detect(RecordNumberDetector(score=2.0), [note]) == [Failed("marked", "spans_template", "OffsetError")]
 
 
 def test_the_contract_holds() -> None:

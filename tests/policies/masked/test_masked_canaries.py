@@ -17,7 +17,7 @@ default = "surrogate"
 [actions]
 NAME = { action = "surrogate_mlm", model = "model" }
 """
-STEPS = ("raw_notes", "gold_annotations", "spans/stencil", "merged_spans")
+STEPS = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_model_that_fails_or_talks_leaks_nothing(house, note_records, monkeypa
         monkeypatch.setattr(MaskedModel, "answer", answered)
         capfd.readouterr()
 
-        result = house.run(batch, "redacted_notes/mlm")
+        result = house.run(batch, "redacted_notes_mlm")
 
         out, err = capfd.readouterr()
         shown = "\n".join(house.failures(result).values())

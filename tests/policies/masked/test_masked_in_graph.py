@@ -16,7 +16,7 @@ default = "surrogate"
 [actions]
 NAME = { action = "surrogate_mlm", model = "model" }
 """
-MADE = ("raw_notes", "gold_annotations", "spans/stencil", "merged_spans", "redacted_notes/mlm")
+MADE = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_mlm")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def configured(installation, model):
 def redacted(installation, batch, *assets):
     """Make the assets, all up to the redacted notes when none is named, and return the texts."""
     assert installation.failures(installation.run(batch, *(assets or MADE))) == {}
-    rows = installation.opened().files.read("redacted_notes/mlm", batch, "notes").to_pylist()
+    rows = installation.opened().files.read("redacted_notes_mlm", batch, "notes").to_pylist()
     return {row["note_id"]: row["text"] for row in rows}
 
 
@@ -81,7 +81,7 @@ def test_two_processes_write_what_one_does(configured, note_record, note_records
 
     configured(workers=2)
 
-    assert redacted(installation, batch, "redacted_notes/mlm") == alone
+    assert redacted(installation, batch, "redacted_notes_mlm") == alone
     assert len(alone) == len(records)
 
 
@@ -93,7 +93,7 @@ def test_what_could_not_be_drawn_is_counted(configured, note_record, vocabulary)
     (text,) = redacted(installation, batch := installation.receive([record])).values()
 
     assert text.startswith("[NAME], record ")
-    counts = installation.opened().files.receipt("redacted_notes/mlm", batch).counts
+    counts = installation.opened().files.receipt("redacted_notes_mlm", batch).counts
     assert counts["fallbacks_NAME"] == 1
 
 
@@ -126,6 +126,6 @@ def test_a_model_that_is_not_its_configurations_withholds_every_note(configured,
 
     ((step, message),) = installation.failures(installation.run(batch, *MADE)).items()
 
-    assert step == "redacted_notes__mlm"
+    assert step == "redacted_notes_mlm"
     assert "quarantine_share" in message
-    assert installation.opened().files.find("redacted_notes/mlm", batch) is None
+    assert installation.opened().files.find("redacted_notes_mlm", batch) is None
