@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Family(StrEnum):
-    """Assets that exist once for each detector, policy, recipe or audit.
+    """Assets that exist once for each detector, policy, recipe, audit or asset.
 
     No family is the beginning of another, so two different (family, name) never make the same asset.
     """
@@ -17,6 +17,8 @@ class Family(StrEnum):
     ADAPTER = "adapter"
     ONNX = "onnx"
     PRIVACY = "privacy"
+    STOPS = "stops"
+    """No assets: why the asset of the name was not stored."""
 
     def of(self, name: str) -> str:
         """Return the asset of this family for a name: ``Family.SPANS.of("rules")`` is ``spans_rules``."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from deid_assets.core.assets import Family
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt
 
-STOPS = "stops"
-"""First segment of the path of a stop; the rest is the asset that was not stored."""
 _ERROR = "error"
 
 
@@ -55,7 +54,7 @@ def record_stop(
     """
     counts: Mapping[str, int | float | str] = {**unsigned.counts, _ERROR: int(is_error)}
     files.write(
-        f"{STOPS}/{asset}",
+        Family.STOPS.of(asset),
         batch,
         {"reasons": pa.table({"reason": pa.array(reasons, pa.string())})},
         receipt=UnsignedReceipt(unsigned.code_version, unsigned.inputs, unsigned.verdicts, counts),
@@ -68,7 +67,7 @@ def find_stop(files: StoreFiles, asset: str, batch: str) -> Stop | None:
     Raises:
         ProvenanceError: The record was altered.
     """
-    receipt = files.find(f"{STOPS}/{asset}", batch)
+    receipt = files.find(Family.STOPS.of(asset), batch)
     if receipt is None:
         return None
     stored = _find(files, asset, batch)
@@ -76,14 +75,14 @@ def find_stop(files: StoreFiles, asset: str, batch: str) -> Stop | None:
         return None
     if any(_digest(files, name) != digest for name, digest in receipt.inputs.items()):
         return None
-    reasons = files.read(f"{STOPS}/{asset}", batch, "reasons").column("reason").to_pylist()
+    reasons = files.read(Family.STOPS.of(asset), batch, "reasons").column("reason").to_pylist()
     return Stop(asset, receipt, tuple(reasons))
 
 
 def stopped_assets(files: StoreFiles, batch: str) -> list[str]:
     """Return the assets of a batch of which a stop was ever recorded."""
-    folder = files.root / "internal" / STOPS
-    return sorted(path.parent.parent.relative_to(folder).as_posix() for path in folder.rglob(f"{batch}/receipt.json"))
+    receipts = (files.root / "internal").glob(f"{Family.STOPS.of('*')}/{batch}/receipt.json")
+    return sorted(Family.STOPS.name_in(path.parent.parent.name) for path in receipts)
 
 
 def _digest(files: StoreFiles, name: str) -> str:

@@ -25,7 +25,7 @@ MIN_KEY_BYTES = 16
 _CONTEXT = b"deid-assets receipt v2"
 _DIGEST_CONTEXT = b"deid-assets receipt digest v2"
 _BATCH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-_ASSET = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+_ASSET = re.compile(r"[a-z0-9][a-z0-9_]{0,99}")
 _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
 
@@ -136,7 +136,7 @@ def checked_asset(asset: str) -> str:
     """Return the asset.
 
     Raises:
-        InputError: It does not match ``[a-z0-9][a-z0-9_]{0,63}``.
+        InputError: It does not match ``[a-z0-9][a-z0-9_]{0,99}``.
     """
     if not _ASSET.fullmatch(asset):
         raise InputError(f"an asset must match ^{_ASSET.pattern}$, such as spans_rules")

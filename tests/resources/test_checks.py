@@ -44,6 +44,7 @@ def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installat
     ],
 )
 def test_two_policies_of_one_name_are_told_apart_before_anything_starts(installation, listed, told):
+    installation.home.mkdir(exist_ok=True)
     (installation.home / "mine.toml").write_text('name = "tag"\ndescription = "Mine."\ndefault = "blackout"\n')
     home = installation.home
     installation.configure(f'ensemble = ["stencil"]\npolicies = {listed.format(home=home)}\nrelease_policy = "tag"\n')
@@ -54,6 +55,7 @@ def test_two_policies_of_one_name_are_told_apart_before_anything_starts(installa
 
 
 def test_two_recipes_of_one_name_are_told_apart_before_anything_starts(installation):
+    installation.home.mkdir(exist_ok=True)
     recipe = installation.home / "mine.toml"
     recipe.write_text('name = "crf"\nplugin = "crf"\ncorpora = ["synthetic:en:10"]\n')
     installation.configure(f'ensemble = ["stencil"]\nrecipes = ["crf", "{recipe}"]\n')
