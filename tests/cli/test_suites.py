@@ -40,9 +40,9 @@ def test_data_docs_have_a_page_for_each_asset_and_hold_no_text(installation, mad
 
     assert ran.exit_code == 0, ran.stderr
     pages = {path.name: path.read_text() for path in (tmp_path / "docs").iterdir()}
-    assert set(pages) == {"index.html", f"raw_notes-{made}.html", f"spans-stencil-{made}.html"}
+    assert set(pages) == {"index.html", f"raw_notes-{made}.html", f"spans_stencil-{made}.html"}
     assert "Every note has text" in pages[f"raw_notes-{made}.html"]
-    assert "77" in pages[f"spans-stencil-{made}.html"]
+    assert "77" in pages[f"spans_stencil-{made}.html"]
     for page in pages.values():
         assert "Zedmarlow" not in page
         assert "7431552" not in page
