@@ -23,7 +23,15 @@ def plugins_of(commands: str) -> set[str]:
 
 
 def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
-    assert plugins_of(steps("run")) == {"rules", "presidio", "crf", "clinical_formats", "document_formats", "hips"}
+    assert plugins_of(steps("run")) == {
+        "rules",
+        "presidio",
+        "crf",
+        "clinical_formats",
+        "document_formats",
+        "hips",
+        "reidentification",
+    }
 
 
 @pytest.mark.parametrize("target", ["test", "lint", "types", "bench"])

@@ -1,0 +1,185 @@
+"""People as an outsider knows them, and as a release shows them: values of quasi-identifiers by kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from deid_assets.extending import InputError, Phi
+from deid_assets.extending.audits import Case, Key, Policy, redact
+from deid_assets.extending.measuring import union
+
+
+class Kind(StrEnum):
+    """Kind of quasi-identifier."""
+
+    AGE = "age"
+    SEX = "sex"
+    PLACE = "place"
+    PROFESSION = "profession"
+    FAMILY = "family"
+    DATE = "date"
+    ITINERARY = "itinerary"
+    FACT = "rare fact"
+
+
+KINDS: Mapping[Phi, Kind] = {
+    Phi.AGE: Kind.AGE, Phi.SEX: Kind.SEX, Phi.PROFESSION: Kind.PROFESSION, Phi.RELATIVE: Kind.FAMILY, Phi.DATE: Kind.DATE,
+    Phi.HOSPITAL: Kind.ITINERARY, Phi.ORGANIZATION: Kind.ITINERARY,
+    **dict.fromkeys((Phi.CITY, Phi.REGION, Phi.ZIP, Phi.LOCATION, Phi.COUNTRY, Phi.STREET), Kind.PLACE),
+}  # fmt: skip
+RARE_SHARE = 0.1
+"""A word of the story that at most so many patients share is a rare fact."""
+_WORD = re.compile(r"[^\W\d_]{5,}")
+_RANGE = re.compile(r"(\d{1,3})\s*(?:-|–|to)\s*(\d{1,3})")  # noqa: RUF001 - releases write it so
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+Values = Mapping[Kind, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A patient, or a record of a release.
+
+    Args:
+        name: Opaque id.
+        values: Quasi-identifiers by kind, in lower case.
+    """
+
+    name: str
+    values: Values = field(repr=False)
+
+    def holds(self, kind: Kind, value: str) -> bool:
+        """Whether a value is there, whole or as the range or year that holds it."""
+        return not self.values.get(kind, frozenset()).isdisjoint(forms(kind, value))
+
+
+def forms(kind: Kind, value: str) -> tuple[str, ...]:
+    """Return the texts that would give a value away: itself, and for a date its bare year."""
+    year = _YEAR.search(value) if kind is Kind.DATE else None
+    return (value,) if year is None or year[0] == value else (value, year[0])
+
+
+def owner_of(case: Case) -> str:
+    """Return whose note it is; a note without a patient id is a person of its own."""
+    return case.note.patient_id or case.note.note_id
+
+
+def people_of(cases: Iterable[Case]) -> dict[str, Person]:
+    """Return the patients as their original notes describe them.
+
+    Args:
+        cases: Notes; the gold says what is a quasi-identifier. Words outside it that few patients share are rare facts.
+    """
+    found: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for case in cases:
+        values = found[owner_of(case)]
+        for span in case.gold:
+            if span.label in KINDS:
+                values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
+        values[Kind.FACT] |= _words(case.note.text, ((span.start, span.end) for span in case.gold))
+    bearers = Counter(word for values in found.values() for word in values[Kind.FACT])
+    most = max(1, int(RARE_SHARE * len(found)))
+    for values in found.values():
+        values[Kind.FACT] = {word for word in values[Kind.FACT] if bearers[word] <= most}
+    return {name: Person(name, _frozen(values)) for name, values in found.items()}
+
+
+def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, Person]:
+    """Return the records of a release as one reads them who knows quasi-identifiers when seeing them.
+
+    What was written in the place of one is read as if it were real, since nobody can tell; so is what was left.
+
+    Raises:
+        PolicyError: The policy cannot be carried out.
+    """
+    found: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for case in cases:
+        values = found[owner_of(case)]
+        redacted = redact(case.note, case.found, policy, key=key)
+        for edit in redacted.edits:
+            if edit.label in KINDS:
+                _add(values, KINDS[edit.label], redacted.text[edit.new_start : edit.new_end])
+        covered = union((edit.start, edit.end) for edit in redacted.edits)
+        for span in case.gold:
+            if span.label in KINDS and not any(start < span.end and span.start < end for start, end in covered):
+                _add(values, KINDS[span.label], case.note.text[span.start : span.end])
+        values[Kind.FACT] |= _words(redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits))
+    return {name: Person(name, _frozen(values)) for name, values in found.items()}
+
+
+def read_population(path: Path) -> list[Person]:
+    """Return people of a file, an object per line: categories to a text or a list of texts, as in ``{"AGE": "70"}``.
+
+    Raises:
+        InputError: A line is something else, or there is none.
+    """
+    people = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            fields = {Phi(label): value for label, value in json.loads(line).items()}
+            values: dict[Kind, set[str]] = defaultdict(set)
+            for label, value in fields.items():
+                if label in KINDS:
+                    values[KINDS[label]] |= {_plain(text) for text in ([value] if isinstance(value, str) else value)}
+        except (AttributeError, TypeError, ValueError):
+            raise InputError(
+                f"population, line {number}: not an object of categories and texts; mend the line"
+            ) from None
+        people.append(Person(f"population {number}", _frozen(values)))
+    if not people:
+        raise InputError("the population is empty; give one person per line")
+    return people
+
+
+def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], list[Case]]:
+    """Return the notes of the patients that are released, and those of as many that are not.
+
+    Raises:
+        InputError: One half has fewer than ``least`` patients.
+    """
+    halves: tuple[list[Case], list[Case]] = ([], [])
+    for case in cases:
+        halves[key.seed("released", owner_of(case)) % 2].append(case)
+    fewest = min(len({owner_of(case) for case in half}) for half in halves)
+    if fewest < least:
+        raise InputError(
+            f"{fewest} patients in one half, {least} are needed for an interval; give notes of more patients"
+        )
+    return halves
+
+
+def _add(values: dict[Kind, set[str]], kind: Kind, text: str) -> None:
+    plain = _plain(text)
+    values[kind].add(plain)
+    if kind is Kind.AGE:
+        values[kind] |= set(_ages(plain))
+
+
+def _ages(text: str) -> Iterator[str]:
+    """Yield the ages of a range, such as 40-49 and 90+."""
+    if found := _RANGE.search(text):
+        yield from map(str, range(int(found[1]), int(found[2]) + 1))
+    elif ("+" in text or ">" in text) and (number := re.search(r"\d+", text)):
+        yield from map(str, range(int(number[0]), 121))
+
+
+def _words(text: str, holes: Iterable[tuple[int, int]]) -> set[str]:
+    covered = union(holes)
+    starts = [0, *(end for _, end in covered)]
+    ends = [*(start for start, _ in covered), len(text)]
+    pieces = (text[start:end] for start, end in zip(starts, ends, strict=True))
+    return {word.casefold() for piece in pieces for word in _WORD.findall(piece)}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _frozen(values: Mapping[Kind, set[str]]) -> Values:
+    return {kind: frozenset(found) for kind, found in values.items() if found}

@@ -1,0 +1,220 @@
+"""What is left, and what was damaged: found and missed per category, and expected numbers in a larger corpus."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deid_assets.extending import ConfigError, Phi, Span
+from deid_assets.extending.audits import (
+    AuditResult,
+    Case,
+    Control,
+    Injector,
+    Material,
+    Measurement,
+    Need,
+    Rule,
+    Table,
+    conclude,
+)
+from deid_assets.extending.lists import read_words, vocabulary
+from deid_assets.extending.measuring import is_touched, union
+
+FOUND = "share of identifiers found"
+LEFT, DAMAGED = "identifiers left, expected", "spans redacted needlessly, expected"
+ALL = "ALL"
+DRAWS = 2_000
+_HALF = 0.5
+TERMS = ("eponyms", "common_words")
+"""Lists of the vocabulary whose entries are no identifiers by themselves."""
+_SHOWN = 40
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts of one category.
+
+    Args:
+        found: Identifiers that are covered whole.
+        missed: Identifiers of which a character is left.
+        right: Predictions that touch an identifier.
+        wrong: Those that touch none.
+    """
+
+    found: int = 0
+    missed: int = 0
+    right: int = 0
+    wrong: int = 0
+
+
+@dataclass(slots=True)
+class Counted:
+    """Counts by category and of all, and terms that were redacted needlessly by list."""
+
+    by_category: dict[str, Counts] = field(default_factory=lambda: defaultdict(Counts))
+    terms: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class Residue:
+    """Measures what the redaction missed and what it damaged, with intervals.
+
+    Args:
+        least_found: Smallest lower end of the share of identifiers found, all categories together.
+        predicted: Spans by category in the corpus that the model was trained on; the notes' own where not given.
+    """
+
+    name = "residue"
+    version = "0.1.0"
+    title = "What is left of the identifiers, and what else was damaged?"
+    needs = frozenset({Need.GOLD})
+    blind_spots = (
+        "Expected numbers hold where the notes with gold are like the corpus; on other notes less is found.",
+        "What the annotators did not mark is neither missed nor damaged.",
+        "What is left is an upper bound on what a model can have learnt of it, not what it has learnt.",
+        "Eponyms and words count where they stand in the lists of this version.",
+    )
+
+    def __init__(self, *, least_found: float = 0.9, predicted: Mapping[str, int] | None = None) -> None:
+        unknown = sorted(set(predicted or {}) - {label.value for label in Phi})
+        if not 0 <= least_found <= 1 or unknown or any(count < 0 for count in (predicted or {}).values()):
+            raise ConfigError(
+                f"category {unknown[0]!r} is unknown" if unknown else "give a share in [0, 1], and counts of 0 or more"
+            )
+        self._least, self._predicted = least_found, dict(predicted or {})
+
+    def run(self, material: Material) -> AuditResult:
+        counted = count(material.cases)
+        found = _share(counted, ALL)
+        halved = [_replaced(case, Injector(_HALF, seed=material.seed)) for case in material.cases]
+        whole = [Case(case.note, case.gold, case.gold) for case in material.cases]
+        labels = [label for label, counts in sorted(counted.by_category.items()) if counts.found + counts.missed > 1]
+        expected = [
+            figure for label in labels if label != ALL for figure in self._expected(label, counted, material.seed)
+        ]
+        return conclude(
+            self,
+            figures=[*(_share(counted, label) for label in labels), *expected],
+            controls=[
+                self._control("half of the identifiers uncovered", _share(count(halved), ALL), expected=True),
+                self._control("every identifier covered", _share(count(whole), ALL), expected=False),
+            ],
+            rules=[
+                Rule(
+                    name="enough found", passed=found.low >= self._least,
+                    description=f"lower end {found.low:.3f}, at least {self._least:.3f}",
+                )
+            ],
+            tables=[_counts(counted), _terms(counted)],
+            counts={"notes": len(material.cases), "terms_damaged": sum(counted.terms.values())},
+        )  # fmt: skip
+
+    def _expected(self, label: str, counted: Counted, seed: int) -> list[Measurement]:
+        """Return what is probably left and damaged among the predicted spans (Vakili, 2025, after his section 1.5).
+
+        The interval is that of draws of precision and recall from their Jeffreys posteriors.
+        """
+        counts = counted.by_category[label]
+        predicted = self._predicted.get(label, counts.right + counts.wrong)
+        if not (counts.found and counts.right and predicted):
+            return []
+        draws = np.random.default_rng([seed, *label.encode()])
+        precision = draws.beta(counts.right + 0.5, counts.wrong + 0.5, DRAWS)
+        recall = draws.beta(counts.found + 0.5, counts.missed + 0.5, DRAWS)
+        known = counts.right / (counts.right + counts.wrong), counts.found / (counts.found + counts.missed)
+        units = counts.found + counts.missed
+        of = {"chance": "an estimate, no attack", "units": units, "unit": "identifiers", "group": label}
+        return [
+            Measurement.of_draws(
+                LEFT, predicted * known[0] * (1 / known[1] - 1), predicted * precision * (1 / recall - 1), **of
+            ),
+            Measurement.of_draws(DAMAGED, predicted * (1 - known[0]), predicted * (1 - precision), **of),
+        ]
+
+    def _control(self, name: str, measured: Measurement, *, expected: bool) -> Control:
+        return Control(
+            name=name, expected=expected, reacted=measured.high < self._least, measurement=measured,
+            description=f"reacts where the whole interval lies below {self._least:.3f}",
+        )  # fmt: skip
+
+
+def count(cases: Sequence[Case]) -> Counted:
+    """Return what was found, missed and redacted needlessly; an identifier counts as found where it is covered whole."""
+    counted = Counted()
+    for case in cases:
+        found = union((span.start, span.end) for span in case.found)
+        gold = union((span.start, span.end) for span in case.gold)
+        for span in case.gold:
+            whole = any(start <= span.start and span.end <= end for start, end in found)
+            for label in (span.label.value, ALL):
+                counts = counted.by_category[label]
+                counts.found += whole
+                counts.missed += not whole
+        for span in case.found:
+            right = is_touched((span.start, span.end), gold)
+            for label in (span.label.value, ALL):
+                counts = counted.by_category[label]
+                counts.right += right
+                counts.wrong += not right
+            if not right:
+                _note_term(case, span, counted)
+    return counted
+
+
+def _note_term(case: Case, span: Span, counted: Counted) -> None:
+    text = " ".join(case.note.text[span.start : span.end].split()).casefold()
+    for kind, words in _lists(case.note.lang or "").items():
+        if text in words:
+            counted.terms[kind, text] += 1
+            return
+
+
+_cached: dict[str, dict[str, frozenset[str]]] = {}
+
+
+def _lists(lang: str) -> dict[str, frozenset[str]]:
+    if lang not in _cached:
+        files = {**vocabulary.files(vocabulary.ANY), **vocabulary.files(lang)}
+        _cached[lang] = {
+            kind: frozenset(word.casefold() for word in read_words(files[kind])) for kind in TERMS if kind in files
+        }
+    return _cached[lang]
+
+
+def _share(counted: Counted, label: str) -> Measurement:
+    counts = counted.by_category[label]
+    return Measurement.share(
+        FOUND, counts.found, counts.found + counts.missed, chance="nothing is guessed", unit="identifiers", group=label
+    )
+
+
+def _replaced(case: Case, injector: Injector) -> Case:
+    return Case(case.note, case.gold, injector.kept(case.gold))
+
+
+def _counts(counted: Counted) -> Table:
+    rows = tuple(
+        (label, counts.found, counts.missed, counts.right, counts.wrong)
+        for label, counts in sorted(counted.by_category.items())
+    )
+    return Table(
+        name="counts",
+        title="Found, missed and redacted needlessly in the notes with gold",
+        columns=("Category", "Found", "Missed", "Predictions right", "Predictions wrong"),
+        rows=rows,
+    )
+
+
+def _terms(counted: Counted) -> Table:
+    rows = tuple(
+        (kind.replace("_", " "), term, times) for (kind, term), times in counted.terms.most_common(_SHOWN)
+    )  # entries of the word lists, never other text of a note
+    return Table(
+        name="terms",
+        title="Eponyms and words that were redacted needlessly, by the lists of the vocabulary",
+        columns=("List", "Term", "Times"),
+        rows=rows,
+    )

@@ -1,0 +1,170 @@
+"""Who is unique is found where nothing is redacted, and nobody is where nothing is left; else nothing is claimed."""
+
+import json
+import random
+
+import pytest
+
+from deid_assets.core.span import DisjointSpans
+from deid_assets.extending import InputError, Note, Phi, Span
+from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy
+from deid_assets.privacy.running import run_audit
+from deid_reidentification import Reidentification
+from deid_reidentification.attacks import Release, linked, singling_out
+from deid_reidentification.people import Kind, Person, people_of, read_population, records_of, split
+
+KEY = Key(bytes(range(32)))
+KEPT = Policy("kept", lambda text, _span, _context: text, keep=frozenset(Phi))
+GONE = Policy("gone", lambda _text, _span, _context: "[X]")
+WARDS = ("Ashford", "Borley", "Camden", "Dunmore", "Elstow")
+TRADES = ("baker", "carpenter", "diver", "engineer", "florist", "glazier")
+
+
+def case(number, story="was seen"):
+    """One note of a patient with an age, a place, a trade, a date and a hospital, unlike those of most others."""
+    draw = random.Random(number)
+    values = [
+        (Phi.AGE, str(20 + draw.randrange(60))),
+        (Phi.CITY, draw.choice(WARDS)),
+        (Phi.PROFESSION, draw.choice(TRADES)),
+        (Phi.DATE, f"{1 + draw.randrange(28)} May {2000 + draw.randrange(20)}"),
+        (Phi.HOSPITAL, f"{draw.choice(WARDS)} House {draw.randrange(9)}"),
+    ]
+    text, spans = f"Patient {story}:", []
+    for label, value in values:
+        spans.append(Span(len(text) + 1, len(text) + 1 + len(value), label))
+        text += f" {value}"
+    note = Note(f"n{number}", f"{text}.", f"p{number}", "en")
+    gold = DisjointSpans.of(note, spans)
+    return Case(note, gold, gold)
+
+
+CASES = [case(number) for number in range(64)]
+
+
+def test_people_have_the_values_of_their_notes():
+    people = people_of([case(1), case(2, story="was stricken by lightning")])
+
+    assert set(people["p1"].values) >= {Kind.AGE, Kind.PLACE, Kind.PROFESSION, Kind.DATE, Kind.ITINERARY}
+    assert {"lightning", "stricken"} <= people["p2"].values[Kind.FACT]
+    assert "patient" not in people["p1"].values.get(Kind.FACT, ())
+
+
+def test_a_range_and_a_year_give_the_value_away():
+    rounded = Policy("r", GONE.default, {Phi.AGE: lambda *_: "40-49", Phi.DATE: lambda text, *_: text[-4:]})
+    (record,) = records_of([case(1)], rounded, key=KEY).values()
+    date = next(iter(people_of([case(1)])["p1"].values[Kind.DATE]))
+
+    assert [record.holds(Kind.AGE, age) for age in ("39", "40", "49", "50")] == [False, True, True, False]
+    assert record.holds(Kind.DATE, date)
+    assert not record.holds(Kind.PLACE, "ashford")
+
+
+def test_what_was_missed_stands_in_the_record():
+    whole = case(1)
+    half = Case(whole.note, whole.gold, DisjointSpans.of(whole.note, list(whole.gold)[1:]))
+    (record,) = records_of([half], GONE, key=KEY).values()
+
+    assert record.holds(Kind.AGE, next(iter(people_of([whole])["p1"].values[Kind.AGE])))
+    assert not record.holds(Kind.PLACE, next(iter(people_of([whole])["p1"].values[Kind.PLACE])))
+
+
+def test_the_more_is_known_the_more_are_linked():
+    people = list(people_of(CASES).values())
+    release = Release(list(records_of(CASES, KEPT, key=KEY).values()), people, seed=1)
+
+    one, every = (linked(release, people, attributes=count)[0] for count in (1, 5))
+    assert one < every == len(people)
+
+
+def test_a_record_singles_out_its_person_and_no_other():
+    own, others = split(CASES, key=KEY, least=20)
+    released, rest = (list(people_of(half).values()) for half in (own, others))
+    arms = singling_out(Release(list(records_of(own, KEPT, key=KEY).values()), released, seed=1), released, rest)
+
+    assert arms.main[0] > 0.8 * arms.main[1]
+    assert arms.control[0] < 0.2 * arms.control[1]
+    assert arms.baseline[0] < 0.2 * arms.baseline[1]
+
+
+def test_a_policy_that_leaves_nothing_passes_and_one_that_leaves_all_fails():
+    result = run_audit(Reidentification(most_linked=0.3), Material(key=KEY, cases=CASES, policies=[GONE, KEPT]))
+    passed = {rule.name: rule.passed for rule in result.rules}
+
+    assert result.outcome is Outcome.FAILED
+    assert passed == {
+        "attacks under gone": True, "linkage under gone": True, "attacks under kept": False, "linkage under kept": False,
+    }  # fmt: skip
+    assert all(control.held for control in result.controls)
+    assert result.plots[0].png.startswith(b"\x89PNG")
+    held = {row[:2]: row[2].value for row in result.tables[0].rows}
+    assert (held["gone", "age"], held["kept", "age"]) == (0, 1)
+
+
+def test_one_seed_gives_one_answer():
+    one, again = (
+        run_audit(Reidentification(), Material(key=KEY, seed=5, cases=CASES[:60], policies=[KEPT])) for _ in range(2)
+    )
+
+    assert one == again
+
+
+def test_where_the_attack_fails_on_the_notes_themselves_nothing_is_proved():
+    alike = [Case(*(getattr(twin, name) for name in ("note", "gold", "found"))) for twin in _alike(60)]
+    result = run_audit(Reidentification(), Material(key=KEY, cases=alike, policies=[GONE]))
+
+    assert (result.outcome, "did not react" in result.reason) == (Outcome.VOID, True)
+
+
+def _alike(count):
+    """Return the notes of many patients about whom the same is written."""
+    first = case(1)
+    for number in range(count):
+        note = Note(f"n{number}", first.note.text, f"p{number}", "en")
+        spans = DisjointSpans.of(note, list(first.gold))
+        yield Case(note, spans, spans)
+
+
+def test_too_few_patients_are_one_line():
+    result = run_audit(Reidentification(), Material(key=KEY, cases=CASES[:20], policies=[GONE]))
+
+    assert result.outcome is Outcome.NOT_ASSESSED
+    assert "20 are needed for an interval" in result.reason
+
+
+def test_a_given_population_makes_people_less_unique(tmp_path):
+    people = tmp_path / "people.jsonl"
+    lines = [{"AGE": str(age), "CITY": WARDS, "PROFESSION": TRADES} for age in range(20, 80)] * 2
+    people.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    shown = Policy("shown", GONE.default, keep=frozenset({Phi.AGE, Phi.CITY}))
+
+    def unique(population):
+        material = Material(key=KEY, cases=CASES, policies=[shown], population=population)
+        table = run_audit(Reidentification(), material).tables[0]
+        return next(row[2].value for row in table.rows if "nobody else" in row[1])
+
+    assert unique(None) > 0.3
+    assert unique(people) == 0
+
+
+@pytest.mark.parametrize("line", ["[]", "{", '{"AGE": 7}', '{"EYES": "blue"}', ""])
+def test_a_wrong_population_names_the_line(tmp_path, line):
+    people = tmp_path / "people.jsonl"
+    people.write_text(line)
+
+    with pytest.raises(InputError, match=r"line 1|is empty"):
+        read_population(people)
+
+
+def test_synthetic_people_can_be_added():
+    made = run_audit(Reidentification(made="synthetic:en:60:3"), Material(key=KEY, cases=CASES[:60], policies=[GONE]))
+
+    assert made.counts["population"] > 60
+
+
+def test_ties_are_broken_by_a_draw():
+    records = [Person(f"r{number}", {Kind.AGE: frozenset({"40"})}) for number in range(50)]
+    release = Release(records, records, seed=3)
+
+    assert len({release.nearest({Kind.AGE: "40"})[0] for _ in range(30)}) > 5
+    assert release.nearest({Kind.AGE: "41"})[1] is False
