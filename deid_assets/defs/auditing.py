@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import dagster as dg
@@ -11,6 +12,7 @@ import pyarrow as pa
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
+from deid_assets.core.errors import DeidError
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import Ensemble, resolve
@@ -26,10 +28,12 @@ from deid_assets.defs.scoring import scored_batches
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.privacy.audit import Case, Material
-from deid_assets.privacy.result import AuditResult, Outcome
+from deid_assets.privacy.result import AuditResult, Outcome, read_result
 from deid_assets.privacy.running import run_named
 from deid_assets.quality import Verdict
+from deid_assets.reports import Audited
 from deid_assets.reports.audits import figures_md
+from deid_assets.store.files import ALL
 from deid_assets.training.corpora import read_raw
 from deid_resources.installation import Installation
 from deid_resources.snapshot import software_version
@@ -172,3 +176,18 @@ def _cases(batch: str, installation: Installation) -> Iterator[Case]:
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
+
+
+def stored_audit(name: str, installation: Installation) -> Audited:
+    """Return an audit as it was last made; one that was not made, or whose files are damaged, is not assessed."""
+    plugin = installation.snapshot.audits[name]
+    nothing = Audited(name, plugin.summary, Outcome.NOT_ASSESSED.value, plugin.fault or "it was not run")
+    try:
+        receipt = installation.files.find(key_of(name), ALL)
+        if receipt is None:
+            return nothing
+        (row,) = installation.files.read(key_of(name), ALL, "result").to_pylist()
+        result = read_result(json.loads(row["document"]))
+    except DeidError as error:
+        return replace(nothing, reason=str(error))
+    return Audited(name, result.title, result.outcome.value, result.reason, receipt.created_at)

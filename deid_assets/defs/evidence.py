@@ -13,6 +13,7 @@ from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
 from deid_assets.defs import detection, ingest, merging, redaction
+from deid_assets.defs.auditing import stored_audit
 from deid_assets.defs.declarations import AssetOutput, Check
 from deid_assets.defs.display import show_page
 from deid_assets.defs.measuring import consequence, measure
@@ -143,6 +144,7 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
         evaluation=scores.get(MERGED_SPANS),
         gold=f"{scores[MERGED_SPANS].notes.notes:,} annotated notes of this batch" if MERGED_SPANS in scores else "",
         limits=LIMITS,
+        audits=tuple(stored_audit(name, installation) for name in sorted(installation.snapshot.audits)),
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
         consequence=consequence(measured),

@@ -187,8 +187,14 @@ def verdict(controls: Sequence[Control], rules: Sequence[Rule]) -> tuple[Outcome
         return Outcome.VOID, fault
     failed = [rule for rule in rules if not rule.passed]
     if failed:
-        return Outcome.FAILED, "; ".join(f"{rule.name}: {rule.description}" for rule in failed)
-    return Outcome.PASSED, "; ".join(f"{rule.name}: {rule.description}" for rule in rules)
+        return Outcome.FAILED, _told(failed, f"{len(failed)} of {len(rules)} rules failed")
+    return Outcome.PASSED, _told(rules, f"all {len(rules)} rules passed")
+
+
+def _told(rules: Sequence[Rule], summary: str) -> str:
+    """Return the one rule, or how many there are and the first of them."""
+    first = "".join(f"{rule.name}: {rule.description}" for rule in rules[:1])
+    return first if len(rules) == 1 else f"{summary}; {first}"
 
 
 def _fault_of(controls: Sequence[Control]) -> str:

@@ -3,10 +3,11 @@
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
 from deid_assets.reports.report import report_html
-from deid_assets.reports.summary import Check, Component, Link, Outcome, Quarantined, ReleaseSummary
+from deid_assets.reports.summary import Audited, Check, Component, Link, Outcome, Quarantined, ReleaseSummary
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [
+    "Audited",
     "Check",
     "Component",
     "Link",

@@ -82,6 +82,25 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """A privacy audit as it was last made; it looks at all batches with gold, not at one.
+
+    Args:
+        name: Of the audit.
+        title: The question that it answers.
+        outcome: Passed, failed, void or not assessed.
+        reason: Why.
+        made_at: When, ISO 8601; empty where it never was.
+    """
+
+    name: str
+    title: str
+    outcome: str
+    reason: str
+    made_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """One asset partition in the chain that led to the release.
 
@@ -121,6 +140,7 @@ class ReleaseSummary:
         evaluation: Scores of the merged spans against gold, or ``None`` where the batch has no gold.
         gold: What the gold is, in words.
         limits: Known limits, one sentence each.
+        audits: Privacy audits that are installed.
         code_version: Version of the software.
         not_measured: Why too little is known of what was missed, a sentence; empty where enough was measured.
         consequence: What follows for the release where less was measured than is asked, a sentence.
@@ -146,6 +166,7 @@ class ReleaseSummary:
     evaluation: Evaluation | None = None
     gold: str = ""
     limits: tuple[str, ...] = ()
+    audits: tuple[Audited, ...] = ()
     code_version: str = ""
     not_measured: str = ""
     consequence: str = ""

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from deid_assets.defs.auditing import stored_audit
 from deid_assets.privacy.result import read_result
 
 UP_TO_MERGED = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
@@ -85,6 +86,23 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     stored = b"".join(path.read_bytes() for path in (audited.store / "internal").glob("privacy_*/*/*"))
     assert stored
     assert not [record["text"] for record in records if record["text"][:12].encode() in stored]
+
+
+def test_the_release_report_tells_what_the_audits_found(audited, note_records):
+    batch = audited.receive(note_records())
+    assert audited.failures(audited.run(batch)) == {}
+    assert "it was not run" in (audited.home / "reports" / f"release-{batch}.html").read_text()
+
+    audited.run(None, job="privacy_audits")
+    found = {name: stored_audit(name, audited.opened()) for name in ("counting", "wanting", "gone")}
+    assert (found["counting"].outcome, found["counting"].title) == ("passed", "Are there few identifiers?")
+    assert (found["wanting"].outcome, found["wanting"].reason) == ("not assessed", "it needs a language model")
+    assert "deid_gone is not installed" in found["gone"].reason
+    for path in (audited.store / "internal").rglob("privacy_counting/**/result*.parquet"):
+        path.write_bytes(b"damaged")
+    damaged = stored_audit("counting", audited.opened())
+    assert damaged.outcome == "not assessed"
+    assert damaged.reason not in {"it was not run", found["counting"].reason}
 
 
 def test_options_come_from_the_settings(audited, note_records):
