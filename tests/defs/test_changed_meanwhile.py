@@ -77,7 +77,7 @@ def test_what_was_edited_during_a_run_is_refused(installation, editing, note_rec
 
     assert failures.keys() == {"spans_editing"}
     assert message in failures["spans_editing"]
-    assert not list(installation.store.glob("internal/spans/editing/*/receipt.json"))
+    assert not list(installation.store.glob("internal/spans_editing/*/receipt.json"))
 
 
 def test_settings_edited_during_a_run_are_not_followed(installation, editing, note_records):
@@ -140,7 +140,7 @@ def test_code_of_the_package_edited_during_a_run_is_refused(installation, editin
     assert (
         "files of deid-assets changed since this process started; nothing was stored; start the process" in done.stdout
     )
-    assert not list(installation.store.glob("internal/spans/editing/*/receipt.json"))
+    assert not list(installation.store.glob("internal/spans_editing/*/receipt.json"))
 
 
 LAUNCHED = """

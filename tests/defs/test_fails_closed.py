@@ -15,7 +15,7 @@ def released_lines(installation, batch):
 
 
 def release(installation, batch, *, policy="tag"):
-    chain = [asset.replace("/tag", f"/{policy}") for asset in RELEASE]
+    chain = [asset.replace("_tag", f"_{policy}") for asset in RELEASE]
     return installation.failures(installation.run(batch, *chain))
 
 

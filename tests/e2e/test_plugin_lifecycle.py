@@ -215,7 +215,7 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
 def forged_checks_release_nothing(server, installation, batch):
     """Report the checks of a missing step as passed over the web, and try to release."""
     for check in ("complete", "unchanged_outside", "survivors", "no_residual_hits", "quarantine_share"):
-        answer = server.post("/report_asset_check/redacted_notes/tag", check_name=check, passed=True, partition=batch)
+        answer = server.post("/report_asset_check/redacted_notes_tag", check_name=check, passed=True, partition=batch)
         assert answer.status_code == 200, answer.text
     failures = installation.failures(installation.run(batch, "released_corpus"))
 
