@@ -15,13 +15,18 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
 
 from conditions import conditions
 
+from deid_assets.core.errors import OverlapError
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
+from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.training import read_corpus
 from deid_assets.training.pretraining import learnt_from
@@ -53,7 +58,7 @@ def main() -> None:
     models = dict(model.split("=", 1) for model in options.model)
     runtime = Runtime(precision=options.precision, threads=options.threads)
     for number, name in enumerate(options.set or SETS):
-        documents = _documents(name, options.notes)
+        documents = documents_of(name, options.notes)
         if len(documents) < 4:
             print(f"\n{name}: skipped; set DEID_CORPORA to a folder with annotated/", flush=True)
             continue
@@ -80,12 +85,21 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _documents(name: str, most: int) -> Sequence[Document]:
+def documents_of(name: str, most: int) -> Sequence[Document]:
+    """Return the annotated notes of a set, or nothing where it is not at hand."""
     _, source, labels = SETS[name]
     if source.startswith("synthetic:"):
         return read_corpus(source).documents[:most]
     path = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / source
-    return read_corpus(str(path), labels=labels).documents[:most] if path.exists() else ()
+    return [*islice(_read(path, labels), most)] if path.exists() else ()
+
+
+def _read(path: Path, labels: str) -> Iterator[Document]:
+    """Yield annotated notes but those in which annotations overlap: a sub-token has one category."""
+    for found in read_notes(path, labels=label_map(labels)):
+        if isinstance(found, Annotated):
+            with suppress(OverlapError):
+                yield Document(found.note, DisjointSpans.of(found.note, found.spans))
 
 
 def _judged(method: Method, documents: Sequence[Document], *, two_stages: bool = False) -> Judged:

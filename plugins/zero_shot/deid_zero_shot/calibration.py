@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets import Note
-from deid_assets.extending import InputError, PluginError
-from deid_zero_shot.points import Points, sweep
+from deid_assets import Note, Phi
+from deid_assets.extending import Document, InputError, PluginError
+from deid_zero_shot.categories import Categories, learn
+from deid_zero_shot.method import Method
+from deid_zero_shot.points import Points, points_of, sweep
 from deid_zero_shot.scorer import KEPT
 
 FILE = "calibration.json"
@@ -37,6 +39,7 @@ class Threshold:
         precision: Share of the redacted sub-tokens that is PHI.
         digests: SHA-256 of the text of each development note.
         curve: Threshold, accuracy, F1, precision and recall, at most 400 points.
+        categories: What tells the category of a word in this language.
     """
 
     log_threshold: float
@@ -49,6 +52,7 @@ class Threshold:
     precision: float
     digests: Sequence[str] = field(default=(), repr=False)
     curve: Sequence[Sequence[float]] = field(default=(), repr=False)
+    categories: Categories = field(default=Categories({}, {}), repr=False)
 
     @property
     def probability(self) -> float:
@@ -92,6 +96,19 @@ class Calibration:
     def with_language(self, lang: str, threshold: Threshold) -> Calibration:
         """Return the calibration with one language more, or another threshold for it."""
         return replace(self, languages={**self.languages, lang: threshold})
+
+
+def threshold_for(method: Method, documents: Sequence[Document], *, target: str) -> Threshold:
+    """Return the threshold for annotated notes of one language, and what they tell of categories.
+
+    Raises:
+        InputError: As for ``choose``.
+    """
+    scored = [method.score(document.note) for document in documents]
+    points = points_of((found, document.spans) for document, found in zip(documents, scored, strict=True))
+    chosen = choose(points, target, [document.note for document in documents])
+    words = ((each.note, found.words, each.spans) for each, found in zip(documents, scored, strict=True))
+    return replace(chosen, categories=learn(words))
 
 
 def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold:
@@ -183,7 +200,7 @@ def read(path: Path) -> Calibration:
         values = json.loads(path.read_text("utf-8"))
         if values["format"] != FORMAT:
             raise PluginError(f"{path}: format {values['format']!r}, this version reads {FORMAT}; calibrate again")
-        languages = {str(lang): Threshold(**found) for lang, found in values["languages"].items()}
+        languages = {str(lang): _threshold(found) for lang, found in values["languages"].items()}
         if not all(
             isinstance(one.log_threshold, float) and math.isfinite(one.log_threshold) for one in languages.values()
         ):
@@ -195,3 +212,12 @@ def read(path: Path) -> Calibration:
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(f"{path} is broken ({type(error).__name__}); calibrate again") from None
+
+
+def _threshold(values: Mapping[str, Any]) -> Threshold:
+    """Return a threshold as it was written; one of before categories were learnt has none."""
+    fields = dict(values)
+    categories = Categories(**fields.pop("categories", {"words": {}, "features": {}}))
+    if not categories.labels <= frozenset(Phi):
+        raise ValueError("a category is none")
+    return Threshold(**fields, categories=categories)

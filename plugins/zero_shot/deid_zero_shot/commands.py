@@ -15,7 +15,6 @@ from deid_assets.extending import ConfigError, DeidError, Document, InputError
 from deid_assets.extending.corpora import learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
-from deid_zero_shot.points import points_of
 
 BAD_INPUT, BUG = 2, 3
 
@@ -125,8 +124,7 @@ def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, 
     notes = [document.note for document in documents]
     if learnt := learnt_from(Path(model), notes):
         raise InputError(f"note {learnt[0]!r}: the model was pre-trained on it; give notes that it has not read")
-    points = points_of((method.score(document.note), document.spans) for document in documents)
-    return calibration.choose(points, target, notes)
+    return calibration.threshold_for(method, documents, target=target)
 
 
 def options_of(changes: Sequence[str] | None) -> Options:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
+from deid_zero_shot.categories import Categories
 from deid_zero_shot.method import Runtime, method_of, read_options
 from deid_zero_shot.scorer import Word
 
@@ -82,11 +84,12 @@ class ZeroShotDetector:
             self._calibration = found.checked(self.method.digest, self.method.described, path=known)
         self.name = name
         self.version = f"{VERSION}+{self._version(precision)}"
-        self.labels = shapes.LABELS
+        languages = self._calibration.languages.values() if self._calibration else ()
+        self.labels = shapes.LABELS.union(*(found.categories.labels for found in languages))
 
     def _version(self, precision: str) -> str:
         thresholds = self._threshold or sorted(
-            (lang, found.log_threshold)
+            (lang, found.log_threshold, asdict(found.categories))
             for lang, found in (self._calibration.languages if self._calibration else {}).items()
         )
         scoring = sorted(self.method.described.items())
@@ -100,9 +103,9 @@ class ZeroShotDetector:
             DetectorError: No threshold was calibrated for a note's language.
         """
         for note in notes:
-            threshold = self.threshold(note)
+            threshold, categories = self.threshold(note), self._categories(note)
             scored = self.method.score(note, below=threshold if self._stages > 1 else None)
-            yield SpanSet.of(note, self._spans(note, scored.words, threshold))
+            yield SpanSet.of(note, self._spans(note, scored.words, threshold, categories))
 
     def threshold(self, note: Note) -> float:
         """Return the natural logarithm of the score below which words of a note are redacted.
@@ -110,20 +113,24 @@ class ZeroShotDetector:
         Raises:
             DetectorError: None was calibrated for its language.
         """
-        if self._threshold is not None:
-            return self._threshold
+        return self._calibrated(note).log_threshold if self._threshold is None else self._threshold
+
+    def _categories(self, note: Note) -> Categories:
+        return self._calibrated(note).categories if self._threshold is None else Categories({}, {})
+
+    def _calibrated(self, note: Note) -> calibration.Threshold:
         known = self._calibration.languages if self._calibration else {}
         if note.lang is None and len(known) == 1:
-            return next(iter(known.values())).log_threshold
+            return next(iter(known.values()))
         if note.lang is None or note.lang not in known:
             raise DetectorError(
                 f"{self.name}: note {note.note_id!r} is in language {note.lang!r}, "
                 f"thresholds were calibrated for {', '.join(sorted(known)) or 'none'}; calibrate on notes in that language"
             )
-        return known[note.lang].log_threshold
+        return known[note.lang]
 
-    def _spans(self, note: Note, words: Sequence[Word], threshold: float) -> Iterator[Span]:
+    def _spans(self, note: Note, words: Sequence[Word], threshold: float, categories: Categories) -> Iterator[Span]:
         for word in words:
             if word.score < threshold:
-                label = shapes.label_of(note.text[word.start : word.end])
+                label = categories.of(note, word.start, word.end)
                 yield Span(word.start, word.end, label, 1.0 - math.exp(min(word.score, 0.0)), self.name)

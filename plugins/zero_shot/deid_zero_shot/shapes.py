@@ -13,6 +13,8 @@ _FORMS: tuple[tuple[Phi, re.Pattern[str]], ...] = (
     (Phi.DATE, re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}")),
     (Phi.ID, re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{4,}|[\d\W_]*(?:\d[\W_]*){5,}")),
 )
+CERTAIN = frozenset({Phi.EMAIL, Phi.URL, Phi.IP})
+"""Categories whose form is that of nothing else."""
 LABELS = frozenset({*(label for label, _ in _FORMS), Phi.OTHER})
 """Every category that ``label_of`` gives."""
 

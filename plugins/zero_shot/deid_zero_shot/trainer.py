@@ -11,18 +11,17 @@ from deid_assets.extending import ConfigError, Document, Epoch, Report, Task, Tr
 from deid_assets.extending.corpora import learnt_from
 from deid_zero_shot import calibration, export, plots
 from deid_zero_shot.detector import VERSION
-from deid_zero_shot.method import Method, Runtime, method_of, read_options
-from deid_zero_shot.points import points_of
+from deid_zero_shot.method import Runtime, method_of, read_options
 
 TAGGER_FILE = "tagger.json"
-_OWN = ("model", "target", "threads", "allow_download")
+_OWN = ("model", "target", "threads", "allow_download", "trust")
 
 
 class ZeroShotTrainer:
     """Makes a model folder of a masked language model and its thresholds, so that recipes and the graph can use it.
 
     The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid-zero-shot calibrate``;
-    ``threads``, ``allow_download``, and how words are scored, as ``deid_zero_shot.method.Options`` lists it.
+    ``threads``, ``allow_download``, ``trust``, and how words are scored, as ``deid_zero_shot.method.Options`` lists it.
     """
 
     name = "zero_shot"
@@ -36,7 +35,7 @@ class ZeroShotTrainer:
         """
         if not given.get("model"):
             raise ConfigError("settings of the trainer 'zero_shot': model is missing; write model = \"FOLDER\"")
-        own = {"target": "f1", "threads": None, "allow_download": False} | {
+        own = {"target": "f1", "threads": None, "allow_download": False, "trust": False} | {
             key: value for key, value in given.items() if key in _OWN
         }
         scoring = read_options({key: value for key, value in given.items() if key not in _OWN})
@@ -57,12 +56,13 @@ class ZeroShotTrainer:
         documents = [document for phase in task.phases for document in phase]
         if learnt := learnt_from(Path(source), (document.note for document in (*documents, *task.dev))):
             raise TrainingError(f"note {learnt[0]!r}: the model was pre-trained on it; take it out, or another model")
-        export.export(load(source, allow_download=bool(settings["allow_download"])), out)
+        permissions = {key: bool(settings[key]) for key in ("allow_download", "trust")}
+        export.export(load(source, **permissions), out)
         options = read_options({key: value for key, value in settings.items() if key not in _OWN})
         method = method_of(out, options, Runtime(threads=settings["threads"]))
         found = calibration.Calibration(method.digest, method.described, {})
         for number, (lang, some) in enumerate(sorted(_by_language(documents).items()), start=1):
-            threshold = _threshold(method, some, str(settings["target"]))
+            threshold = calibration.threshold_for(method, some, target=str(settings["target"]))
             found = found.with_language(lang, threshold)
             (out / f"calibration-{lang}.png").write_bytes(plots.curve_png(threshold, title=f"{task.seed}, {lang}"))
             (out / f"calibration-{lang}.csv").write_text(plots.curve_csv(threshold), encoding="utf-8")
@@ -78,8 +78,3 @@ def _by_language(documents: Sequence[Document]) -> Mapping[str, list[Document]]:
             raise TrainingError(f"note {document.note.note_id!r} names no language; thresholds are per language")
         found.setdefault(document.note.lang, []).append(document)
     return found
-
-
-def _threshold(method: Method, documents: Sequence[Document], target: str) -> calibration.Threshold:
-    points = points_of((method.score(document.note), document.spans) for document in documents)
-    return calibration.choose(points, target, [document.note for document in documents])

@@ -12,7 +12,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Document
 from deid_assets.plugins import load as load_plugin
 from deid_assets.testing import marked
-from deid_assets.training import Corpus, Materials, Recipe, read_card, train_model
+from deid_assets.training import Corpus, Materials, Recipe, load_recipe, read_card, train_model
 from deid_zero_shot import ZeroShotTrainer
 
 TEXTS = (
@@ -43,6 +43,29 @@ def test_a_recipe_gives_a_detector_with_a_card(tmp_path: Path) -> None:
     (spans,) = detector.detect([Note("n", "Write to lee@example.org", lang="en")])
     assert "EMAIL" in {span.label for span in spans}
     assert {span.source for span in spans} == {"zero_shot_tiny"}
+
+
+def test_categories_of_the_notes_are_those_of_the_spans(tmp_path: Path) -> None:
+    model = save_model(tmp_path / "lm")
+    settings = {"model": str(model), "target": "recall=1.0", "threads": 1, "lemmas": "none"}
+    recipe = Recipe(name="zero_shot_tiny", plugin="zero_shot", settings=settings)
+    train_model(recipe, Materials(corpora=[corpus("one")], dev=corpus("two")), tmp_path / "out")
+
+    detector = load_plugin("zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")})
+    (spans,) = detector.detect([Note("n", "Patient: Carl Dahl, Age: 51 years", lang="en")])
+    (first,) = (span for span in spans if span.start == 9)
+
+    assert {"NAME", "AGE"} <= set(detector.labels)
+    assert first.label == "NAME"
+
+
+def test_the_recipes_of_the_study_are_valid_and_fetch_only_where_they_say_so() -> None:
+    paths = sorted((Path(__file__).parents[1] / "recipes" / "study").glob("*.toml"))
+    recipes = [load_recipe(path) for path in paths]
+
+    assert len({recipe.settings["model"] for recipe in recipes}) == 9
+    for recipe in recipes:
+        assert ZeroShotTrainer().settings(recipe.settings)["allow_download"] is True
 
 
 @pytest.mark.parametrize("settings", [{}, {"model": "x", "lemas": "none"}, {"model": "x", "prior": 9}])

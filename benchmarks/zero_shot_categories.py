@@ -1,0 +1,79 @@
+"""How well the category of a word is told, by its form alone and by what development notes taught, as Markdown.
+
+python benchmarks/zero_shot_categories.py [--set meddocan ...]
+
+The words are those of the annotated spans, as if a model had found them all: no model is needed. The first half of a
+set's notes teaches, the second is tested; 95 % intervals over resampled notes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+from conditions import conditions
+from zero_shot import SETS, documents_of
+
+from deid_assets.core.trainer import Document
+from deid_zero_shot.categories import Categories, learn
+from deid_zero_shot.scorer import Word
+from deid_zero_shot.shapes import label_of
+from deid_zero_shot.words import plain, words_of
+
+SEED, RESAMPLES = 1, 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", action="append", choices=SETS)
+    options = parser.parse_args()
+    print(conditions(str(SEED)), "\n")
+    print("| Set | Notes | Words | Commonest | By form | Learnt |\n|---|--:|--:|--:|--:|--:|")
+    for name in options.set or SETS:
+        documents = documents_of(name, 10_000)
+        if not documents:
+            continue
+        half = len(documents) // 2
+        counts = tested(documents[half:], taught(documents[:half]))
+        shares = " | ".join(_share(counts[:, [at, 3]]) for at in range(3))
+        print(f"| {name} ({SETS[name][0]}) | {half} + {len(documents) - half} | {counts[:, 3].sum()} | {shares} |")
+
+
+def taught(documents: Sequence[Document]) -> Categories:
+    return learn((each.note, scored(each), each.spans) for each in documents)
+
+
+def scored(document: Document) -> list[Word]:
+    words = words_of(document.note.text, document.note.lang, plain)
+    return [Word(start, end, 0.0, 1, exact=True) for start, end in words]
+
+
+def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
+    """Return of each note how many words are right by guess, form and learning, and how many there are."""
+    commonest = max(sorted(categories.words), key=lambda label: categories.words[label])
+    rows = []
+    for each in documents:
+        found = [
+            (span.label, note.text[word.start : word.end], categories.of(note, word.start, word.end))
+            for note, words in [(each.note, scored(each))]
+            for span in each.spans
+            for word in words
+            if word.start < span.end and word.end > span.start
+        ]
+        right = [(label == commonest, label_of(text) is label, learnt is label) for label, text, learnt in found]
+        rows.append([*np.array(right, int).reshape(-1, 3).sum(0), len(found)])
+    return np.array(rows)
+
+
+def _share(counts: np.ndarray) -> str:
+    """Return the share of words that are right, with its interval over resampled notes."""
+    rng = np.random.default_rng(SEED)
+    drawn = counts[rng.integers(0, len(counts), (RESAMPLES, len(counts)))].sum(1)
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [0.025, 0.975])
+    right, total = counts.sum(0)
+    return f"{right / total:.3f} ({low:.3f} to {high:.3f})"
+
+
+if __name__ == "__main__":
+    main()
