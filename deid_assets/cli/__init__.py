@@ -16,6 +16,7 @@ from deid_assets.cli.gazetteers import gazetteer_app
 from deid_assets.cli.identities import identities_app
 from deid_assets.cli.listings import detectors, formats, labels, policies, profiles
 from deid_assets.cli.migration import migrate
+from deid_assets.cli.models import models_app
 from deid_assets.cli.pretraining import pretrain
 from deid_assets.cli.privacy import privacy_app
 from deid_assets.cli.release_diff import diff, why
@@ -50,6 +51,7 @@ __all__ = [
     "list_recipes",
     "map_spans",
     "migrate",
+    "models_app",
     "policies",
     "pretrain",
     "privacy_app",

@@ -24,6 +24,8 @@ from deid_assets.training.card import close_folder
 from deid_assets.training.corpora import GOLD, owner_of
 from deid_assets.training.export import ONNX
 
+PLUGIN = "plugin"
+"""Option of a detector that names its plugin, where it is called otherwise."""
 FILES = pa.schema(
     [pa.field("path", pa.string(), nullable=False), pa.field("content", pa.large_binary(), nullable=False)]
 )
@@ -49,6 +51,9 @@ def known_detectors(
     plugins = available() if plugins is None else plugins
     recipes = recipes_of(settings) if recipes is None else recipes
     found = {name: _configured(settings, plugin) for name, plugin in plugins.items() if name not in recipes}
+    for name, options in settings.detectors.items():
+        if PLUGIN in options and name not in plugins and name not in recipes:
+            found[name] = _named(name, str(options[PLUGIN]), plugins)
     for recipe in recipes.values():
         found[recipe.name] = _tagger(recipe, plugins)
     return found
@@ -58,6 +63,13 @@ def _configured(settings: Settings, plugin: Plugin) -> Plugin:
     if not plugin.needs_model or plugin.fault or settings.detectors.get(plugin.name, {}).get("model"):
         return plugin
     return replace(plugin, fault=f"it needs a model; set model under [detectors.{plugin.name}], or add a recipe")
+
+
+def _named(name: str, plugin: str, plugins: Mapping[str, Plugin]) -> Plugin:
+    """Return a plugin under the name that ``[detectors.NAME]`` with ``plugin = "…"`` gives it."""
+    if plugin not in plugins:
+        return Plugin(name, f"deid-{plugin}", "0", "", (), "", f"its plugin {plugin} is not installed")
+    return replace(plugins[plugin], name=name)
 
 
 def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
@@ -123,7 +135,7 @@ class TaggerModels:
         options = dict(self._settings.detectors.get(name, {}))
         recipe = self.recipes.get(name)
         if recipe is None:
-            return name, options
+            return str(options.pop(PLUGIN, name)), options
         asset = self._assets[name]
         if family_of(asset) is Family.ONNX:
             return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}

@@ -120,3 +120,22 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
     assert "cannot be imported" in spec.metadata["fault"]
     with pytest.raises(ConfigError, match="ensemble: detector 'broken' cannot be used: cannot be imported"):
         check_ensemble(snapshot)
+
+
+def test_a_plugin_runs_under_the_name_that_its_table_gives_it(tmp_path):
+    from deid_assets.config import Settings
+    from deid_resources.taggers import TaggerModels, known_detectors
+
+    model = str(tmp_path / "model")
+    settings = Settings(
+        home=tmp_path,
+        detectors={"mine": {"plugin": "rules", "model": model}, "other": {"plugin": "missing"}},
+        recipes=(),
+    )
+    known = known_detectors(settings)
+
+    assert (known["mine"].name, known["mine"].digest) == ("mine", known["rules"].digest)
+    assert known["other"].fault == "its plugin missing is not installed"
+    models = TaggerModels(settings, None, recipes={}, plugins=known)
+    assert models.locate("mine") == ("rules", {"model": model})
+    assert models.locate("rules") == ("rules", {})

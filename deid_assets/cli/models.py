@@ -1,0 +1,87 @@
+"""``deid models``: token classifiers that others published, made detectors by a plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated as Arg
+from typing import Any
+
+import typer
+
+from deid_assets import plugins
+from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.tables import print_json, print_rows
+from deid_assets.core.errors import PluginError
+
+IMPORTERS = "deid_assets.importers"
+models_app = typer.Typer(no_args_is_help=True, help="Published token classifiers as detectors.")
+app.add_typer(models_app, name="models")
+
+
+def _importer() -> Any:
+    known = plugins.available(IMPORTERS)
+    if not known:
+        raise PluginError("no plugin adds published models; install deid-published with its extra add")
+    return plugins.build(next(iter(known)), IMPORTERS, "importer", {})
+
+
+@models_app.command("add")
+@guarded
+def add_model(  # noqa: PLR0913 - one parameter per option of the command line
+    source: Arg[str, typer.Argument(metavar="PATH_OR_HUB_NAME", help="Folder of the model, or its name with --fetch.")],
+    *,
+    name: Arg[str, typer.Option("--as", metavar="NAME", help="What it is called.")],
+    labels: Arg[
+        str, typer.Option(metavar="MAP", help="Label map: a file, or a name that deid models maps lists.")
+    ] = "",
+    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder to write; models/NAME when not given.")] = None,
+    notes: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes on which export and network must find the same spans.")
+    ] = "synthetic:en:20",
+    aggregation: Arg[
+        str, typer.Option(metavar="HOW", help="simple, first, max or average; the map's if not given.")
+    ] = "",
+    words: Arg[
+        str, typer.Option(metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline.")
+    ] = "",
+    window: Arg[int, typer.Option(metavar="N", min=0, help="Sub-tokens in a window; 0 for the model's own.")] = 0,
+    fetch: Arg[bool, typer.Option("--fetch", help="Fetch the model from the hub.")] = False,
+    revision: Arg[str, typer.Option(metavar="COMMIT", help="Commit to fetch, 40 digits.")] = "",
+    trust: Arg[bool, typer.Option("--trust", help="Read weights that are pickles.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Make a published token classifier a detector.
+
+    Every label must be decided by a label map; where there is none, one is proposed in a file and nothing is added.
+    """
+    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads Faker
+
+    target = out or Path("models") / name
+    options = {
+        "source": source, "name": name, "out": target, "labels": labels, "aggregation": aggregation, "words": words,
+        "window": window, "fetch": fetch, "revision": revision, "trust": trust,
+    }  # fmt: skip
+    card = _importer().add(options, read_raw(notes))
+    if as_json:
+        print_json(card)
+        return 0
+    parity = card["parity"]
+    say(
+        f"{card['architecture']}, tags {card['scheme']}, {card['aggregation']} sub-token of a word, windows of "
+        f"{card['window']}; export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+    )
+    say(f"written to {target}; use it with --detector published={target}")
+    return 0
+
+
+@models_app.command("maps")
+@guarded
+def list_maps(*, as_json: JsonOption = False) -> int:
+    """List the label maps of published models."""
+    columns = ("name", "languages", "licence", "size", "models", "sure")
+    rows = [
+        {"name": name, "models": ", ".join(choice.models) or "-", **choice.facts}
+        for name, choice in _importer().maps().items()
+    ]
+    return print_rows(rows, columns=columns, as_json=as_json)

@@ -1,0 +1,145 @@
+"""``deid models add``: a published token classifier becomes a folder that the detector ``published`` runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deid_assets.extending import ConfigError, Note, PluginError
+from deid_assets.extending.files import replace_folder
+from deid_published.folder import CARD, FORMAT, GRAPH, TOKENIZER, digests, sha256
+from deid_published.labels import LabelChoice, built_in, decided, proposal_text, read_labels
+from deid_published.scheme import recognised
+from deid_published.source import Source, open_source
+
+OVERLAP = 64
+_LONGEST = 100_000  # what tokenizers say who know no length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked for.
+
+    Args:
+        source: Folder, or hub name.
+        name: Under which it is added.
+        out: Folder to write.
+        labels: Label map, by name or path; one that was written for this very model where empty.
+        aggregation: In place of the map's.
+        words: In place of the map's.
+        window: In place of the map's or the model's.
+        fetch: Whether a hub name may be fetched.
+        revision: Commit on the hub.
+        trust: Whether pickles may be read.
+    """
+
+    source: str
+    name: str
+    out: Path
+    labels: str = ""
+    aggregation: str = ""
+    words: str = ""
+    window: int = 0
+    fetch: bool = False
+    revision: str = ""
+    trust: bool = False
+
+
+class Importer:
+    """Adds published token classifiers."""
+
+    name = "published"
+
+    def add(self, options: Mapping[str, Any], notes: Sequence[Note]) -> Mapping[str, Any]:
+        """Write the folder of a model and return its card.
+
+        Args:
+            options: As ``Wanted``.
+            notes: On which the export and the network must find the same spans.
+
+        Raises:
+            PluginError: The model cannot be used; one line says why.
+            ConfigError: A label is not decided; a proposal stands beside where the folder would be.
+        """
+        return add(Wanted(**options), notes)
+
+    def maps(self) -> Mapping[str, LabelChoice]:
+        """Return the label maps that come along."""
+        return built_in()
+
+
+def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
+    """Write the folder of a model, all or nothing; see ``Importer.add``."""
+    source = open_source(wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust)
+    choice = _choice(wanted, source)
+    scheme = recognised(source.tags)
+    labels = decided(source.tags, choice, where=wanted.source)
+    from deid_published.export import write_graph  # noqa: PLC0415 - loads PyTorch
+
+    part = wanted.out.with_name(wanted.out.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, mode=0o700)
+    try:
+        card = {
+            "format": FORMAT,
+            "name": wanted.name,
+            "source": source.name,
+            "revision": source.revision,
+            "source_files": dict(source.files),
+            "trusted": source.trust,
+            "architecture": source.config["architectures"][0],
+            "tags": source.tags,
+            "scheme": scheme.value,
+            "labels": {label: category.value if category else None for label, category in labels.items()},
+            "label_map": choice.name,
+            "aggregation": wanted.aggregation or choice.aggregation or "first",
+            "words": wanted.words or choice.words or "text",
+            "facts": dict(choice.facts),
+            "added_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        card |= write_graph(source, part, window=wanted.window or choice.window, overlap=OVERLAP)
+        card["files"] = digests(part, [GRAPH, TOKENIZER])
+        _write(part, card)
+        card["parity"] = _gate(source, part, notes)
+        _write(part, card)
+        replace_folder(part, wanted.out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return card
+
+
+def _write(folder: Path, card: Mapping[str, Any]) -> None:
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _gate(source: Source, part: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
+    from deid_published.export import parity  # noqa: PLC0415 - loads PyTorch
+
+    found = parity(source, part, notes)
+    if found["differing_spans"]:
+        raise PluginError(
+            f"{source.name}: the export differs from the network in {found['differing_spans']} of {found['spans']} "
+            "spans; it was not kept"
+        )
+    return found
+
+
+def _choice(wanted: Wanted, source: Source) -> LabelChoice:
+    if wanted.labels:
+        return read_labels(wanted.labels)
+    for choice in built_in().values():
+        if source.name in choice.models:
+            return choice
+    file = wanted.out.with_name(f"{wanted.name}.labels.toml")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(proposal_text(source.tags, model=source.name), encoding="utf-8")
+    raise ConfigError(f"{wanted.source}: no label map; one is proposed in {file}: check it and give --labels {file}")
+
+
+__all__ = ["Importer", "Wanted", "add", "sha256"]

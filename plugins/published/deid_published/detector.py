@@ -1,0 +1,78 @@
+"""The detector ``published``: a token classifier of others, added with ``deid models add``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from deid_assets import Note, Span, SpanSet
+from deid_assets.extending import ConfigError
+from deid_onnx.families import Run
+from deid_onnx.session import Session, cores
+from deid_published.folder import GRAPH, Added, read_added
+from deid_published.network import Reader
+
+VERSION = "0.1.0"
+_DIGITS = 4
+
+
+class PublishedDetector:
+    """Finds what a published model finds, by its authors' conventions. Notes are read one by one.
+
+    Args:
+        model: Folder that ``deid models add`` wrote; its files are compared with their digests.
+        name: Source of the spans.
+        providers: As for the detector ``onnx``.
+        threads: Cores to use; all that the process may use when not given.
+        min_score: Least score of a span that is kept.
+
+    Raises:
+        PluginError: The folder is no added model, is broken or altered, or the hardware asked for is not there.
+        ConfigError: An option has no such value.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        name: str = "published",
+        providers: str | Sequence[str] = (),
+        threads: int | None = None,
+        min_score: float = 0.0,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise ConfigError(f"threads is {threads}; give 1 or more")
+        if not 0 <= min_score <= 1:
+            raise ConfigError(f"min_score is {min_score}; give 0 to 1")
+        added = read_added(Path(model))
+        wanted = [providers] if isinstance(providers, str) else list(providers)
+        session = Session(added.path / GRAPH, providers=wanted, threads=threads or cores())
+        self.name = name
+        self.version = f"{VERSION}+{added.version}"
+        self.labels = frozenset(category for category in added.labels.values() if category)
+        self.native_labels = frozenset(label for label, category in added.labels.items() if category)
+        self._reader = reader(added, session.run)
+        self._added, self._min_score = added, min_score
+
+    def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
+        """Yield the spans of each note."""
+        for note in notes:
+            yield SpanSet.of(note, spans_of(note.text, self._reader, self._added, self.name, self._min_score))
+
+
+def reader(added: Added, run: Run) -> Reader:
+    """Return what reads text for an added model."""
+    return Reader(added.path, run, window=added.window, overlap=added.overlap, unknown=added.unknown)
+
+
+def spans_of(text: str, reader: Reader, added: Added, source: str, min_score: float = 0.0) -> list[Span]:
+    """Return the spans of a text under their categories; labels that are decided to be no PHI are left out."""
+    pieces, scores = reader.read(text)
+    found = []
+    for entity in added.convention.entities(text, pieces, scores):
+        category = added.labels[entity.label]
+        if category is None or entity.score < min_score:
+            continue
+        native = "" if entity.label == category.value else entity.label
+        found.append(Span(entity.start, entity.end, category, min(1.0, round(entity.score, _DIGITS)), source, native))
+    return found

@@ -1,0 +1,106 @@
+"""Models that cannot be used: one line for each fault, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from families_here import BIO, notes, save
+from safetensors.torch import load_file, save_file
+
+from deid_assets.core.errors import ConfigError, PluginError
+from deid_published.adding import Wanted, add
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    return save("bert", tmp_path_factory.mktemp("made") / "m", tags=BIO)
+
+
+def config(**changes):
+    def change(folder: Path) -> None:
+        values = json.loads((folder / "config.json").read_text()) | changes
+        (folder / "config.json").write_text(json.dumps({key: value for key, value in values.items() if value != ""}))
+
+    return change
+
+
+def cut(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def pickled(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def narrow(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    for name in ("classifier.weight", "classifier.bias"):
+        tensors[name] = tensors[name][:-2].clone()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def headless(folder: Path) -> None:
+    tensors = {
+        name: value for name, value in load_file(folder / "model.safetensors").items() if "classifier" not in name
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def slow_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+TAGS = {str(number): tag for number, tag in enumerate(BIO)}
+FAULTS = {
+    "code of its own": (config(auto_map={"AutoModel": "own.Model"}), "it brings code of its own, which is not run"),
+    "pickles alone": (pickled, "pytorch_model.bin may run code when read"),
+    "a label that no map knows": (config(id2label={**TAGS, "5": "B-XYZ", "6": "I-XYZ"}, label2id=""), 'add "XYZ" = "OTHER"'),
+    "truncated weights": (cut, "model.safetensors: cut off or broken"),
+    "no offsets": (slow_tokenizer, "tokenizer"),
+    "a head of the wrong width": (narrow, "has not the width that config.json says"),
+    "no head": (headless, "the weights lack classifier"),
+    "labels that contradict": (config(label2id={"O": 1, "B-PER": 0}), "id2label and label2id contradict each other"),
+    "labels that say nothing": (config(id2label={"0": "LABEL_0", "1": "LABEL_1"}, label2id=""), "says only LABEL_0 to"),
+    "labels numbered wrongly": (config(id2label={"0": "O", "2": "B-PER"}, label2id=""), "not numbered 0 to 1"),
+    "a label twice": (config(id2label={**TAGS, "6": "O"}, label2id=""), "gives 'O' twice"),
+    "no outside label": (config(id2label={"0": "B-PER", "1": "I-PER"}, label2id=""), "no tag is O"),
+    "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
+    "no labels": (config(id2label=""), "no id2label"),
+    "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_that_cannot_be_used_is_one_line(fault, made, tmp_path) -> None:
+    harm, message = FAULTS[fault]
+    folder, labels = tmp_path / "model", tmp_path / "labels.toml"
+    folder.mkdir()
+    for file in made.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    labels.write_text('[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\n')
+    harm(folder)
+
+    with pytest.raises((PluginError, ConfigError), match=message) as told:
+        add(Wanted(source=str(folder), name="m", out=tmp_path / "out", labels=str(labels)), notes(2))
+    assert "\n" not in str(told.value)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_without_a_label_map_one_is_proposed_and_nothing_is_added(made, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="check it and give --labels"):
+        add(Wanted(source=str(made), name="m", out=tmp_path / "out"), notes(2))
+
+    assert '"PER" = "NAME"' in (tmp_path / "m.labels.toml").read_text()
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_fetched_unless_asked(tmp_path) -> None:
+    with pytest.raises(PluginError, match="no such folder; give a folder, or a hub name with --fetch"):
+        add(Wanted(source="someone/model", name="m", out=tmp_path / "out"), notes(2))
+    with pytest.raises(PluginError, match="give --revision with the 40 digits of a commit"):
+        add(Wanted(source="someone/model", name="m", out=tmp_path / "out", fetch=True, revision="main"), notes(2))
