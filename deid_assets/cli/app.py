@@ -43,8 +43,6 @@ app = typer.Typer(
     name="deid", cls=ByTask, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="De-identify clinical notes: detect, redact, evaluate.",
 )  # fmt: skip
-corpus_app = typer.Typer(no_args_is_help=True, help="Synthetic corpora.")
-app.add_typer(corpus_app, name="corpus")
 
 
 def _show_version(wanted: bool) -> None:

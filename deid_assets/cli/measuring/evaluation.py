@@ -9,9 +9,9 @@ from pathlib import Path
 
 from deid_assets import __version__
 from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.evaluation_inputs import Gold, Named, check_names, digest_row, read_curve, read_gold, read_systems
+from deid_assets.cli.measuring.inputs import Gold, Named, check_names, digest_row, read_curve, read_gold, read_systems
+from deid_assets.cli.measuring.scores import Scores, show
 from deid_assets.cli.restricted import check_restricted, write_files
-from deid_assets.cli.scores import Scores, show
 from deid_assets.cli.streams import NoteSource, Withheld
 from deid_assets.core.errors import ConfigError, DeidError, InputError, OverlapError
 from deid_assets.core.label_maps import label_map

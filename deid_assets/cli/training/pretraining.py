@@ -10,7 +10,7 @@ import typer
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.tables import print_json
-from deid_assets.cli.training import SettingOption, changes_of, epochs
+from deid_assets.cli.training.commands import SettingOption, changes_of, epochs
 
 
 @app.command()

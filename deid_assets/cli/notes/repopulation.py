@@ -22,8 +22,8 @@ from deid_assets.cli.arguments import (
     ReadOption,
     ToOption,
 )
+from deid_assets.cli.notes.redaction import Redaction, StoredSpans
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.redaction import Redaction, StoredSpans
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed

@@ -27,9 +27,9 @@ from deid_assets.cli.arguments import (
     ResolveOrUniteOption,
 )
 from deid_assets.cli.ensemble import Detection, Named
+from deid_assets.cli.notes.recording import versions_of
+from deid_assets.cli.notes.redaction import Redaction
 from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.recording import versions_of
-from deid_assets.cli.redaction import Redaction
 from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, Withheld, progress, read_options
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError

@@ -1,4 +1,4 @@
-"""The commands: arguments in, one function called, a summary out."""
+"""``deid detect`` and ``deid redact``: the halves of de-identification."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, corpus_app, guarded, say
+from deid_assets.cli.app import app, guarded, say
 from deid_assets.cli.arguments import (
     DetectorInsteadOption,
     DetectorOption,
@@ -25,12 +25,11 @@ from deid_assets.cli.arguments import (
     ToOption,
 )
 from deid_assets.cli.ensemble import Detection, Named
+from deid_assets.cli.keeping.vault import KeyFileOption
+from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
+from deid_assets.cli.notes.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.recording import Recorder, VaultOptions, recording
-from deid_assets.cli.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.streams import CHUNK_CHARS, PATIENTS_CHARS, NoteSource, Withheld, progress, read_options
-from deid_assets.cli.tables import print_json
-from deid_assets.cli.vault import KeyFileOption
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import chunks_of
 from deid_assets.core.span import DisjointSpans, SpanSet
@@ -142,43 +141,3 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
         say(line)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
     return finish({"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json)
-
-
-@corpus_app.command("make")
-@guarded
-def corpus(
-    *,
-    lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes.")] = "en",
-    notes: Arg[int, typer.Option(metavar="N", min=1, help="Number of notes.")] = 200,
-    seed: Arg[int, typer.Option(metavar="N", help="Seed; the same one gives the same notes.")] = 1,
-    mix: Arg[
-        str, typer.Option(metavar="NAME", help="hospital, or triage: emergency triage notes, in French.")
-    ] = "hospital",
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
-    to: ToOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Make synthetic notes with gold spans."""
-    from deid_assets.synthesis import make_corpus  # noqa: PLC0415 - loads Faker
-
-    written_as = out_format(out, to)
-    check_out(out, inputs=[], is_folder=written_as.is_folder)
-    made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))
-    count = write_notes(out, made, format=written_as.name, options=write_options())
-    if as_json:
-        print_json({"notes": count, "out": str(out)})
-    else:
-        say(f"{count:,} notes written to {out}")
-    return 0
-
-
-@app.command()
-@guarded
-def doctor(*, as_json: JsonOption = False) -> int:
-    """Say what is installed and what is missing.
-
-    With the accelerator there is, and how to get what is missing.
-    """
-    from deid_assets.cli.diagnosis import diagnose, show  # noqa: PLC0415 - loads what it looks for
-
-    return show(diagnose(), as_json=as_json)

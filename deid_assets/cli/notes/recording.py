@@ -13,8 +13,8 @@ import deid_assets
 from deid_assets import plugins
 from deid_assets.cli.app import say
 from deid_assets.cli.ensemble import Named
-from deid_assets.cli.redaction import Redaction, key_of_edits
-from deid_assets.cli.vault import open_vault
+from deid_assets.cli.keeping.vault import open_vault
+from deid_assets.cli.notes.redaction import Redaction, key_of_edits
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key

@@ -10,8 +10,8 @@ import typer
 
 from deid_assets.cli.app import PARTIAL, app, guarded, say
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.notes.redaction import key_of_edits
 from deid_assets.cli.outputs import check_out
-from deid_assets.cli.redaction import key_of_edits
 from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError
 from deid_assets.edits.annotations import Carrier, Tally

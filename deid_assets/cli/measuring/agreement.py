@@ -8,8 +8,8 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.annotators import Annotations, Reading, read_annotations
 from deid_assets.cli.app import PARTIAL
+from deid_assets.cli.measuring.annotators import Annotations, Reading, read_annotations
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_line, print_table
 from deid_assets.core.phi import Profile, profile

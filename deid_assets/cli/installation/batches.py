@@ -22,7 +22,7 @@ def list_batches(*, as_json: JsonOption = False) -> int:
 
     With what became of each, and why it was stopped. No name of a file is shown: it may name a patient.
     """
-    from deid_assets.cli import batch_actions  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
     return batch_actions.list_batches(as_json=as_json)
 
@@ -34,7 +34,7 @@ def show(batch: BatchArg, *, as_json: JsonOption = False) -> int:
 
     Names of files are shown, which may name patients. Its files are read once more; nothing is written.
     """
-    from deid_assets.cli import batch_actions  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
     return batch_actions.show(batch, as_json=as_json)
 
@@ -53,7 +53,7 @@ def withdraw_batch(
     What was made of it is erased, and it is worked on no more. Its files stay in the restricted zone, so that
     deid batches retry brings it back.
     """
-    from deid_assets.cli import batch_actions  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
     return batch_actions.withdraw_batch(batch, with_release=with_release)
 
@@ -73,6 +73,6 @@ def retry(
 
     The next make run, or the landing sensor, reads it again, as the options say; they are kept with it, signed.
     """
-    from deid_assets.cli import batch_actions  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
     return batch_actions.retry(batch, format_name=format_name, labels=labels, lang=lang, sender=sender, read=read)

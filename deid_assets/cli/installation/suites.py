@@ -50,7 +50,7 @@ def docs(
 
     The suites are asked again; nothing in the store changes.
     """
-    from deid_assets.cli.suite_docs import write_docs  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation.suite_docs import write_docs  # noqa: PLC0415 - loads the store
 
     written, unmet = write_docs(Settings.load(), out, set(batch or ()))
     say(f"{written} pages in {out}, {unmet} with something not met; open {out / 'index.html'}")

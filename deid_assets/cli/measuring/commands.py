@@ -87,8 +87,8 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
 
     Strict, relaxed and by character, per category; the report has every metric, with intervals.
     """
-    from deid_assets.cli.evaluation import Request, evaluate_files  # noqa: PLC0415 - loads what the report is made with
-    from deid_assets.cli.evaluation_inputs import Named  # noqa: PLC0415
+    from deid_assets.cli.measuring.evaluation import Request, evaluate_files  # noqa: PLC0415 - loads what the report is made with
+    from deid_assets.cli.measuring.inputs import Named  # noqa: PLC0415
     from deid_assets.evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 
     notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
@@ -127,8 +127,8 @@ def agree(
 
     How far they agree, and an estimate of what all missed.
     """
-    from deid_assets.cli.agreement import compare_annotations  # noqa: PLC0415 - loads what reports are written with
-    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.measuring.agreement import compare_annotations  # noqa: PLC0415 - loads what reports are written with
+    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     return compare_annotations(
@@ -155,8 +155,8 @@ def adjudicate(
 
     A note with a place on which there is none is withheld, and the place listed: a further annotator decides.
     """
-    from deid_assets.cli.adjudication import adjudicate_files  # noqa: PLC0415 - loads what evaluation needs
-    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.measuring.adjudication import adjudicate_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     return adjudicate_files(annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
@@ -184,8 +184,8 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
 
     Places that many systems mark and the gold does not, or under another label.
     """
-    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
-    from deid_assets.cli.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.measuring.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     if out is not None:
@@ -216,8 +216,8 @@ def corrections(  # noqa: PLR0913 - one parameter per option of the command line
 
     With spans files, their scores on the gold as it was and as it is.
     """
-    from deid_assets.cli.annotators import Reading  # noqa: PLC0415
-    from deid_assets.cli.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
+    from deid_assets.cli.measuring.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     if out is not None:

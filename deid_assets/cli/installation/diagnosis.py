@@ -14,6 +14,8 @@ from pathlib import Path
 from rich.text import Text
 
 from deid_assets import plugins
+from deid_assets.cli.app import app, guarded
+from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
@@ -40,6 +42,23 @@ class Finding:
     detail: str
 
 
+@app.command()
+@guarded
+def doctor(*, as_json: JsonOption = False) -> int:
+    """Say what is installed and what is missing.
+
+    With the accelerator there is, and how to get what is missing.
+    """
+    findings = diagnose()
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        colours = {"ok": "green", "missing": "yellow", "broken": "red"}
+        rows = [(found.what, Text(found.state, colours[found.state]), found.detail) for found in findings]
+        print_table(("what", "state", "detail"), rows)
+    return int(any(finding.state == "broken" for finding in findings))
+
+
 def diagnose() -> list[Finding]:
     """Look at Python, packages, detectors, formats, settings, key and accelerator. Detectors are loaded."""
     return [
@@ -52,17 +71,6 @@ def diagnose() -> list[Finding]:
         _key(),
         _accelerator(),
     ]
-
-
-def show(findings: list[Finding], *, as_json: bool) -> int:
-    """Print the findings; 1 if something is broken."""
-    if as_json:
-        print_json([asdict(finding) for finding in findings])
-    else:
-        colours = {"ok": "green", "missing": "yellow", "broken": "red"}
-        rows = [(found.what, Text(found.state, colours[found.state]), found.detail) for found in findings]
-        print_table(("what", "state", "detail"), rows)
-    return int(any(finding.state == "broken" for finding in findings))
 
 
 def _package(name: str) -> Finding:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.annotators import Reading
 from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.evaluation_inputs import Gold, Named, check_names, read_systems
 from deid_assets.cli.lists import check_list, write_list
+from deid_assets.cli.measuring.annotators import Reading
+from deid_assets.cli.measuring.inputs import Gold, Named, check_names, read_systems
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import DeidError, InputError

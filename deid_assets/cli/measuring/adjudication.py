@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from deid_assets.cli.annotators import Reading, read_annotations
 from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.evaluation_inputs import Named
 from deid_assets.cli.lists import write_list
+from deid_assets.cli.measuring.annotators import Reading, read_annotations
+from deid_assets.cli.measuring.inputs import Named
 from deid_assets.cli.outputs import check_out, out_format, write_options
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json, print_table

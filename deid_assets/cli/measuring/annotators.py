@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid_assets.cli.evaluation_inputs import Gold, Named, check_names, read_gold
+from deid_assets.cli.measuring.inputs import Gold, Named, check_names, read_gold
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map

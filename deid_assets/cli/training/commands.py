@@ -85,7 +85,7 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     A second call with nothing changed does nothing; a killed run is resumed where its plugin can. With several
     recipes, all are scored on --test and compared in a table.
     """
-    from deid_assets.cli.training_runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
+    from deid_assets.cli.training.runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
 
     wanted = Requested.read(recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
     with epochs() as progress:
@@ -176,7 +176,7 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     Scores and errors by label, what a change of recipe costs with its interval, and the words of the notes in space,
     before and after the network.
     """
-    from deid_assets.cli.training_analysis import Wanted, write_analysis  # noqa: PLC0415 - loads pydantic and Jinja
+    from deid_assets.cli.training.analysis import Wanted, write_analysis  # noqa: PLC0415 - loads pydantic and Jinja
 
     wanted = Wanted(
         models=models,
