@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
-from deid_assets.policies.age_words import DECADES, ENDINGS, NUMBERS, OTHER_NUMBERS, SMALL_UNITS, YEARS
 from deid_assets.policies.drawing import fold, listed
 from deid_assets.policies.fallbacks import fall_back
+from deid_assets.policies.time_words import DECADES, ENDINGS, NUMBERS, OTHER_NUMBERS, SMALL_UNITS, YEARS
 
 POOLED = "90+"
 _OLDEST = 89

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles, range_forms, single_forms
 from deid_assets.policies.date_tokens import Tokens, tokens_of
 from deid_assets.policies.date_writing import Piece, Writer, pieces_of, writer_of
+from deid_assets.policies.time_words import WORDS
 
 _CACHED = 16_384
 _SHAPES = str.maketrans("12345678", "99999999")

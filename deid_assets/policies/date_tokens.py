@@ -21,9 +21,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deid_assets.policies.calendar_words import WORDS, CalendarWords
-from deid_assets.policies.day_words import DAY_WORDS
 from deid_assets.policies.drawing import cased_like, fold
+from deid_assets.policies.time_words import DAY_WORDS, WORDS, CalendarWords
 
 _MARKS = {mark: mark for mark in ".,/-:'()\u00b0"} | {
     "\u2019": "'",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 
-from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_forms import Roles
 from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
+from deid_assets.policies.time_words import WORDS
 
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
 """Kind of a piece; the numbers are places in ``Values`` as well. An ending or an article stands beside a day."""

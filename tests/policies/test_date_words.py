@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_reading import read, reading
 from deid_assets.policies.dates import moved
-from deid_assets.policies.day_words import DAY_WORDS
+from deid_assets.policies.time_words import DAY_WORDS, WORDS
 
 LANGS = sorted(WORDS)
 days = st.dates(date(1970, 1, 1), date(2068, 12, 31))

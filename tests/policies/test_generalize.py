@@ -12,8 +12,8 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.age_words import NUMBERS
 from deid_assets.policies.generalize import AgeBand, by_category
+from deid_assets.policies.time_words import NUMBERS
 
 KEY = Key(b"a key for tests, 24 bytes")
 

@@ -17,10 +17,10 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.calendar_words import WORDS
 from deid_assets.policies.date_reading import read
 from deid_assets.policies.shift import MAX_DAYS, Shift
 from deid_assets.policies.tags import Tag
+from deid_assets.policies.time_words import WORDS
 
 KEY = Key(b"a key for tests, 24 bytes")
 DAYS = Shift(max_days=365, whole_weeks=False)
