@@ -11,7 +11,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import I2B2_2014 as LABELS
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.phi import I2B2_2014, I2B2_2014_FINE
 from deid_assets.core.span import Span
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
@@ -127,7 +127,7 @@ def _character_data(text: str) -> str:
 
 
 def _tag(number: int, span: Span, annotated: Annotated) -> str:
-    native = LABELS.labels.get(span.native_label) == span.label
+    native = label_map("i2b2").labels.get(span.native_label) == span.label
     fine = span.native_label if native else I2B2_2014_FINE.label_of(span.label)
     group = I2B2_2014.label_of(span.label)
     if fine is None or group is None:

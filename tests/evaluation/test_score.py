@@ -4,7 +4,7 @@ import json
 import pytest
 
 from deid_assets.core.errors import DigestError, InputError, OffsetError
-from deid_assets.core.label_maps import ASQ_PHI
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, SAFE_HARBOR, Phi, Profile
 from deid_assets.core.span import Span, SpanSet
@@ -166,7 +166,7 @@ def test_scope_is_judged_by_profile_label():
         "in <LOCATION>Rome</LOCATION>",
         "in <CITY>Rome</CITY>",
         profile=HARMONISED,
-        scope=ASQ_PHI.categories,
+        scope=label_map("asq_phi").categories,
     )
 
     assert evaluation.micro(STRICT) == Counts(1, 0, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deid_assets.core.label_maps import MEDDOCAN
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import PROFILES
 from deid_assets.core.span import Span, SpanSet
@@ -45,7 +45,7 @@ def test_spanish_cases_with_planted_identifiers_reach_the_bars() -> None:
     notes, gold = [], []
     for row in rows("annotated/meddocan/dev.jsonl"):
         note = Note(row["id"], row["text"], lang="es")
-        found = ((span, MEDDOCAN[span["label"]]) for span in row["spans"])
+        found = ((span, label_map("meddocan")[span["label"]]) for span in row["spans"])
         notes.append(note)
         gold.append(
             SpanSet.of(note, [Span(span["start"], span["end"], label) for span, label in found if label is not None])
@@ -53,7 +53,7 @@ def test_spanish_cases_with_planted_identifiers_reach_the_bars() -> None:
     scores = evaluate_corpus(
         zip(gold, RulesDetector(profile="meddocan").detect(notes), strict=True),
         profile=PROFILES["meddocan"],
-        scope=MEDDOCAN.categories,
+        scope=label_map("meddocan").categories,
         lengths={note.note_id: len(note.text) for note in notes},
     )
     assert (scores.micro(Scheme.STRICT).f1 or 0.0) >= 0.94
