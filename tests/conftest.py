@@ -141,7 +141,7 @@ class Installation:
 
     def receive(self, records: Sequence[object], *, name: str = "notes.jsonl") -> str:
         """Drop a file, take it in, and return its batch."""
-        from deid_assets.defs.landing import take_in
+        from deid_assets.intake.landing import take_in
 
         landing = self.home / "landing"
         landing.mkdir(parents=True, exist_ok=True)

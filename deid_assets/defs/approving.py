@@ -5,12 +5,12 @@ from typing import Any
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from deid_assets.assets.release import RELEASED
 from deid_assets.defs.audit import OWNERS
 from deid_assets.defs.diffing import RELEASE_DIFF
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.release import RELEASED
 from deid_assets.store.approvals import APPROVAL, REPORT, approve
 from deid_resources.installation import Installation
 

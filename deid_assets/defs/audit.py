@@ -11,16 +11,16 @@ from typing import Any
 
 import dagster as dg
 
+from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check, Make
+from deid_assets.assets.display import Link, Markdown, in_words, show_lines
+from deid_assets.assets.own import with_own_suite
+from deid_assets.assets.records import record_run
 from deid_assets.core import errors
 from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
-from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check, Make
-from deid_assets.defs.display import in_words, show_lines
 from deid_assets.defs.guard import guarded
-from deid_assets.defs.own import with_own_suite
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.records import record_run
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
 from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.quality import Verdict
@@ -189,7 +189,7 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
         metadata={
             "verdict": verdict.state.value,
             **verdict.counts,
-            **({"reasons": show_lines(verdict.reasons)} if verdict.reasons else {}),
+            **({"reasons": _shown(show_lines(verdict.reasons))} if verdict.reasons else {}),
         },
         description=" ".join(filter(None, [verdict.description, in_words(verdict.bounds)])),
     )
@@ -231,4 +231,14 @@ def _receipt(output: AssetOutput, declaration: AssetDeclaration, verdicts: Mappi
 def _metadata(output: AssetOutput, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(output.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
-    return {**rows, **output.counts, **output.metadata, "receipt": receipt.digest}
+    shown = {name: _shown(value) for name, value in output.metadata.items()}
+    return {**rows, **output.counts, **shown, "receipt": receipt.digest}
+
+
+def _shown(value: Any) -> Any:
+    """Return a value of ``AssetOutput.metadata`` as Dagster shows it."""
+    if isinstance(value, Markdown):
+        return dg.MetadataValue.md(value)
+    if isinstance(value, Link):
+        return dg.MetadataValue.url(value)
+    return dg.MetadataValue.timestamp(value) if isinstance(value, datetime) else value

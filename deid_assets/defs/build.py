@@ -7,26 +7,17 @@ from functools import partial
 import dagster as dg
 from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
 
+from deid_assets.assets import detection, ingest, merging, shadow
+from deid_assets.assets.declarations import AssetDeclaration
+from deid_assets.assets.own import asking, check_asked
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
-from deid_assets.defs import (
-    approving,
-    auditing,
-    build_release,
-    build_scores,
-    detection,
-    ingest,
-    merging,
-    shadow,
-    vaulting,
-)
+from deid_assets.defs import approving, auditing, build_release, build_scores, vaulting
 from deid_assets.defs.audit import LANDING, OWNERS, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
-from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
-from deid_assets.defs.own import asking, check_asked
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.store import frames

@@ -5,12 +5,13 @@ from functools import partial
 
 import dagster as dg
 
+from deid_assets.assets import evidence, ingest, redaction, release
+from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
-from deid_assets.defs import approving, diffing, evidence, ingest, redaction, release
+from deid_assets.defs import approving, diffing
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.defs.jobs import AWAITS_APPROVAL
 from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import MERGED_SPANS

@@ -5,12 +5,13 @@ from functools import partial
 
 import dagster as dg
 
+from deid_assets.assets import evaluating, ingest, scoring
+from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
-from deid_assets.defs import evaluating, ingest, scores, scoring
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.store import scores
 from deid_resources.snapshot import software_version
 
 

@@ -6,11 +6,11 @@ from functools import partial
 
 import dagster as dg
 
+from deid_assets.assets import training, training_corpus
+from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
-from deid_assets.defs import training, training_corpus
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration
 from deid_assets.plugins import Plugin
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX

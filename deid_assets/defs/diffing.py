@@ -7,18 +7,18 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 
+from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check
+from deid_assets.assets.detection import read_notes_of, read_outcomes
+from deid_assets.assets.display import Markdown, show_page
+from deid_assets.assets.ingest import GOLD
+from deid_assets.assets.merging import read_gold
+from deid_assets.assets.parts import redacted_of
+from deid_assets.assets.release import RELEASED, release_chain
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Edit, Policy
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.display import show_page
-from deid_assets.defs.ingest import GOLD
-from deid_assets.defs.merging import read_gold
-from deid_assets.defs.parts import redacted_of
-from deid_assets.defs.release import RELEASED, release_chain
 from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
@@ -102,7 +102,7 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
         ],
         counts={"notes": len(current), "compared": found.same + found.changed, **document["replacements"]},
         metadata={
-            "changes": dg.MetadataValue.md(release_diff_md(document) if earlier else FIRST),
+            "changes": Markdown(release_diff_md(document) if earlier else FIRST),
             **show_page(path),
         },
         publish=lambda _: _write(path, page),

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import guarded
-from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.defs.landing import landing_store, take_in
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.splitting import split_arrivals
 from deid_assets.intake.arrivals import ARRIVAL
+from deid_assets.intake.landing import landing_store, take_in
 from deid_assets.intake.parts import waiting
+from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import open_batches
 from deid_assets.store.files import ALL
 from deid_resources.installation import Installation

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
+from deid_assets.assets.ingest import GOLD
+from deid_assets.assets.release import RELEASED, check_released
+from deid_assets.assets.scoring import scored_batches
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, ProvenanceError
-from deid_assets.defs.ingest import GOLD
 from deid_assets.defs.jobs import ON_DEMAND
-from deid_assets.defs.release import RELEASED, check_released
-from deid_assets.defs.scoring import scored_batches
 from deid_assets.store.files import ALL, Receipt
 from deid_resources.installation import Installation
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pyarrow as pa
 
+from deid_assets.assets import ingest, redaction
+from deid_assets.assets.declarations import AssetDeclaration, AssetOutput
+from deid_assets.assets.detection import read_notes_of
+from deid_assets.assets.parts import redacted_of
+from deid_assets.assets.redaction import make_redacted_notes
+from deid_assets.assets.release import pseudonym
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
-from deid_assets.defs import ingest, redaction
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration, AssetOutput
-from deid_assets.defs.detection import read_notes_of
-from deid_assets.defs.parts import redacted_of
-from deid_assets.defs.redaction import make_redacted_notes
-from deid_assets.defs.release import pseudonym
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_resources.installation import Installation
 from deid_resources.snapshot import software_version

@@ -16,19 +16,19 @@ import dagster as dg
 from rich.console import Console
 from sqlalchemy.exc import DBAPIError
 
+from deid_assets.assets.evidence import page_of
+from deid_assets.assets.measuring import advice
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
-from deid_assets.defs.evidence import page_of
 from deid_assets.defs.instance import harden_process, write_instance
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.landing import landing_store, left_alone, take_in
-from deid_assets.defs.measuring import advice
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, own_console
-from deid_assets.defs.splitting import split_arrivals
 from deid_assets.formats.temporary import sweep_temporary
+from deid_assets.intake.landing import landing_store, left_alone, take_in
 from deid_assets.intake.parts import waiting
+from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.store.approvals import find_approval

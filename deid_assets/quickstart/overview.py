@@ -10,12 +10,12 @@ from rich.table import Table
 
 from deid_assets.core.assets import Family
 from deid_assets.core.verdicts import Tally
-from deid_assets.defs.scores import scores_from_table
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.intake.states import Batch, State, look_at_all, notes_line, total
 from deid_assets.intake.stops import Stop
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.receipts import state_of
+from deid_assets.store.scores import scores_from_table
 from deid_resources.installation import Installation
 
 

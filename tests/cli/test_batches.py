@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
-from deid_assets.defs.landing import take_in
+from deid_assets.intake.landing import take_in
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import audited_asset
-from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.intake.stops import find_stop
 from deid_assets.quality import Verdict
 from deid_assets.store.files import UnsignedReceipt

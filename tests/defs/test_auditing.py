@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from deid_assets.defs.auditing import stored_audit
+from deid_assets.assets.auditing import stored_audit
 from deid_assets.privacy.result import read_result
 
 UP_TO_MERGED = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")

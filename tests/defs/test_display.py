@@ -1,6 +1,6 @@
 """What the UI shows beside a figure, and where a report is."""
 
-from deid_assets.defs.display import in_words, show_page
+from deid_assets.assets.display import in_words, show_page
 from deid_assets.quality import Verdict, within_share
 
 
@@ -17,9 +17,9 @@ def test_a_figure_stands_beside_its_floor():
 def test_a_report_is_a_link_where_somebody_serves_it(tmp_path, monkeypatch):
     path = tmp_path / "release-b-1.html"
     monkeypatch.delenv("DEID_REPORTS_URL", raising=False)
-    assert {name: one.value for name, one in show_page(path).items()} == {"report": str(path)}
+    assert show_page(path) == {"report": path}
 
     monkeypatch.setenv("DEID_REPORTS_URL", "http://127.0.0.1:3001/")
     found = show_page(path)
-    assert found["report"].url == "http://127.0.0.1:3001/release-b-1.html"
-    assert found["report_file"].value == str(path)
+    assert found["report"] == "http://127.0.0.1:3001/release-b-1.html"
+    assert found["report_file"] == path

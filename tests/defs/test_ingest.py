@@ -2,8 +2,8 @@
 
 import pytest
 
+from deid_assets.assets.ingest import with_language_code
 from deid_assets.core.note import Note
-from deid_assets.defs.ingest import with_language_code
 from deid_assets.formats.installed import installed
 from deid_assets.plugins import FORMATS
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deid_assets.assets.leftovers import judge_search, search
+from deid_assets.assets.parts import EDITS, NOTES
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.defs.leftovers import judge_search, search
-from deid_assets.defs.parts import EDITS, NOTES
 from deid_assets.pipeline.searching import Draw, Search, verify
 from deid_assets.policies import load_policy
 from deid_assets.quality import State

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from deid_assets.cli import app
 from deid_assets.core.verdicts import State
-from deid_assets.defs.landing import take_in
+from deid_assets.intake.landing import take_in
 from deid_assets.store.receipts import state_of
 
 CHAIN = (

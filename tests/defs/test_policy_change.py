@@ -3,13 +3,13 @@
 import pyarrow as pa
 import pytest
 
+from deid_assets.assets import parts as parts_module
+from deid_assets.assets.parts import NoteTables, originals_in, parts_of, redact_part
+from deid_assets.assets.redaction import make_redacted_notes
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.defs import parts as parts_module
-from deid_assets.defs.parts import NoteTables, originals_in, parts_of, redact_part
-from deid_assets.defs.redaction import make_redacted_notes
 from deid_assets.policies import load_policy
 from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables

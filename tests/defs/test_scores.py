@@ -5,8 +5,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from deid_assets.defs.scores import scores_from_table
 from deid_assets.store.files import ALL
+from deid_assets.store.scores import scores_from_table
 
 NAMES_ONLY = "[detectors.shade]\nskip = 'MRN'\n"
 CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade")

@@ -2,11 +2,11 @@
 
 import pytest
 
+from deid_assets.assets.detection import read_outcomes
+from deid_assets.assets.shadow import drawn
 from deid_assets.core.assets import Family
-from deid_assets.defs.detection import read_outcomes
-from deid_assets.defs.scores import scores_from_table
-from deid_assets.defs.shadow import drawn
 from deid_assets.store.files import ALL
+from deid_assets.store.scores import scores_from_table
 
 CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade", "merged_spans")
 

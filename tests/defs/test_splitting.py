@@ -10,13 +10,13 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from deid_assets.defs import splitting
 from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, landing_sensor
-from deid_assets.defs.landing import landing_store, take_in
-from deid_assets.defs.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
 from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
+from deid_assets.intake import splitting
+from deid_assets.intake.landing import landing_store, take_in
 from deid_assets.intake.reader import read_batch
+from deid_assets.intake.splitting import NOTE_CHARACTERS, split_arrivals, waiting
 from deid_assets.intake.states import batch_ids
 
 LIMIT = 13_000

@@ -7,12 +7,12 @@ import dagster as dg
 import pytest
 
 from deid_assets import plugins
+from deid_assets.assets.training import judged_on
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
-from deid_assets.defs.training import judged_on
 from deid_assets.store.files import ALL
 from deid_assets.training import CARD
 from deid_resources.installation import installation_resource

@@ -149,7 +149,7 @@ def test_a_failed_check_of_raw_notes_leaks_nothing(nest, note_records, run_and_s
     ids=["cut JSON", "unknown format", "UTF-16", "damaged Parquet", "cut XML", "short CSV row"],
 )
 def test_a_file_that_cannot_be_read_leaks_nothing(nest, run_and_search, name, content):
-    from deid_assets.defs.landing import take_in
+    from deid_assets.intake.landing import take_in
 
     landing = nest.home / "landing"
     landing.mkdir(parents=True)

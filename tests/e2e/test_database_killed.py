@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deid_assets.defs import release as release_module
+from deid_assets.assets import release as release_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

@@ -16,10 +16,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.defs.landing import take_in
-from deid_assets.defs.splitting import split_arrivals
 from deid_assets.intake.arrivals import check_arrival
+from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder
+from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids
 from deid_assets.policies.tags import Tag
 from deid_assets.store.files import ALL

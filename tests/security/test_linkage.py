@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from deid_assets.assets.release import _under_new_ids
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, redact
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.defs.release import _under_new_ids
 from deid_assets.policies.files import load_policy
 
 PARTS = ("week 12 of 2021", "2021-W12", "Q1 2021", "first quarter of 2021", "Christmas 2020", "Easter 2019")

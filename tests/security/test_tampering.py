@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from deid_assets.assets.release import make_released_corpus, release_chain
 from deid_assets.core.errors import DeidError
-from deid_assets.defs.release import make_released_corpus, release_chain
 from deid_assets.policies import load_policy
 
 HOW = ("edited", "cut short", "deleted", "swapped with another batch's", "rolled back")

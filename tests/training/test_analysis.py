@@ -161,7 +161,7 @@ def test_faults_are_told_before_anything_is_read(trained, notes, tmp_path):
 
 
 def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, as_network):
-    from deid_assets.defs.training import show_analysis
+    from deid_assets.assets.training import show_analysis
 
     found = show_analysis(analyse([trained("mine", "Lee", "Ray")], dev(notes)))
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
-
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import Markdown, Shown, show_page, show_png
+from deid_assets.assets.training_corpus import TRAINING_CORPUS, read_materials
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.core.trainer import Document
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import show_page, show_png
-from deid_assets.defs.training_corpus import TRAINING_CORPUS, read_materials
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
@@ -91,7 +89,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     )
 
 
-def show_rewriting(model: Path, dev: Sequence[Document]) -> dict[str, dg.MetadataValue]:
+def show_rewriting(model: Path, dev: Sequence[Document]) -> Shown:
     """Return what the UI shows of a model that rewrites notes: the study's table, each epoch, and doubts of the gold."""
     curve = json.loads((model / TAGGER).read_text(encoding="utf-8")).get("curve") or []
     points = [point for point in curve if isinstance(point, dict) and point.get("measures")]
@@ -100,10 +98,10 @@ def show_rewriting(model: Path, dev: Sequence[Document]) -> dict[str, dg.Metadat
     best = max(points, key=lambda point: float(point["measures"]["f1"]))
     unlabelled = {document.note.note_id for document in dev if not document.spans}
     return {
-        "rewriting": dg.MetadataValue.md(study_md(best["measures"])),
-        "alterations": dg.MetadataValue.md(alterations_md(best["measures"])),
-        "epochs": dg.MetadataValue.md(epochs_md(points)),
-        "annotation_audit": dg.MetadataValue.md(audit_md(points, unlabelled)),
+        "rewriting": Markdown(study_md(best["measures"])),
+        "alterations": Markdown(alterations_md(best["measures"])),
+        "epochs": Markdown(epochs_md(points)),
+        "annotation_audit": Markdown(audit_md(points, unlabelled)),
     }
 
 
@@ -150,7 +148,7 @@ def _write(page: Path, html: str) -> None:
         file.write(html.encode())
 
 
-def show_card(card: Card) -> dict[str, dg.MetadataValue]:
+def show_card(card: Card) -> Shown:
     """Return what the UI shows of a model: its scores, its curve and what it was made of."""
     name = str(card.recipe["name"])
     made = [
@@ -163,9 +161,9 @@ def show_card(card: Card) -> dict[str, dg.MetadataValue]:
         ("size", f"{card.size_bytes / 1e6:,.1f} MB"),
         ("licence of the corpora", card.licence or "not given"),
     ]
-    found: dict[str, dg.MetadataValue] = {
-        "card": dg.MetadataValue.md(table_md(["", ""], made, left=2)),
-        "scores_on_development_notes": dg.MetadataValue.md(_scores_md(card)),
+    found: Shown = {
+        "card": Markdown(table_md(["", ""], made, left=2)),
+        "scores_on_development_notes": Markdown(_scores_md(card)),
     }
     if card.curve:
         found["curve"] = show_png(curve_png(card.curve, title=f"Training of {name}"), title=f"Training of {name}")
@@ -184,12 +182,12 @@ def _scores_md(card: Card) -> str:
     return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
 
 
-def show_analysis(analysis: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
+def show_analysis(analysis: Mapping[str, Any]) -> Shown:
     """Return what the UI shows of a model's errors and vectors: labels and figures, no words."""
     vectors, name = analysis["vectors"], analysis["models"][0]["name"]
-    found: dict[str, dg.MetadataValue] = {
-        "errors_on_development_notes": dg.MetadataValue.md(errors_md(analysis["errors"])),
-        "neighbours_with_the_same_label": dg.MetadataValue.md(alike_md(vectors)),
+    found: Shown = {
+        "errors_on_development_notes": Markdown(errors_md(analysis["errors"])),
+        "neighbours_with_the_same_label": Markdown(alike_md(vectors)),
     }
     if "left_out" not in vectors:
         title = f"Vectors of {name}"
@@ -226,7 +224,7 @@ def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> Ass
             ),
         ],
         counts={"card": card_digest(work, key=installation.key), "bytes": card.size_bytes},
-        metadata={"precisions": dg.MetadataValue.md(_parities_md(parities))},
+        metadata={"precisions": Markdown(_parities_md(parities))},
     )
 
 

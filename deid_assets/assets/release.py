@@ -9,17 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 import deid_assets
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.gates import BASELINE_NOTES, baseline_of, keep_baseline
+from deid_assets.assets.ingest import RAW_NOTES
+from deid_assets.assets.measuring import measure
+from deid_assets.assets.merging import read_gold
+from deid_assets.assets.records import record_release
+from deid_assets.assets.redaction import QUARANTINE
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.gates import BASELINE_NOTES, baseline_of, keep_baseline
-from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.defs.measuring import measure
-from deid_assets.defs.merging import read_gold
-from deid_assets.defs.records import record_release
-from deid_assets.defs.redaction import QUARANTINE
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete

@@ -9,17 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 
 import deid_assets
+from deid_assets.assets import detection, ingest, merging, redaction
+from deid_assets.assets.auditing import stored_audit
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import show_page
+from deid_assets.assets.measuring import consequence, measure
+from deid_assets.assets.redaction import QUARANTINE
+from deid_assets.assets.release import release_chain, verify_current
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
-from deid_assets.defs import detection, ingest, merging, redaction
-from deid_assets.defs.auditing import stored_audit
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import show_page
-from deid_assets.defs.measuring import consequence, measure
-from deid_assets.defs.redaction import QUARANTINE
-from deid_assets.defs.release import release_chain, verify_current
-from deid_assets.defs.scores import scores_from_table
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
@@ -27,6 +26,7 @@ from deid_assets.reports import Check as CheckRow
 from deid_assets.reports import Component, Link, Outcome, Quarantined, ReleaseSummary, release_html
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
+from deid_assets.store.scores import scores_from_table
 from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 

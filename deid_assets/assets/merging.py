@@ -2,6 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+from deid_assets.assets import gates
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.detection import read_notes_of, read_outcomes
+from deid_assets.assets.display import label_counts, show_labels, show_scores
+from deid_assets.assets.gates import judge_gold, measured
+from deid_assets.assets.ingest import GOLD, RAW_NOTES
+from deid_assets.assets.judging import judge_spans, span_checks
 from deid_assets.config import Gates
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -9,20 +16,13 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.defs import gates
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.display import label_counts, show_labels, show_scores
-from deid_assets.defs.gates import judge_gold, measured
-from deid_assets.defs.ingest import GOLD, RAW_NOTES
-from deid_assets.defs.judging import judge_spans, span_checks
-from deid_assets.defs.scores import scores_to_table
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS, Outcome, by_note, merge
 from deid_assets.pipeline.spreading import SPREAD, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
+from deid_assets.store.scores import scores_to_table
 from deid_resources.installation import Installation
 
 CHECKS = (

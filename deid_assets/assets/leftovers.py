@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deid_assets.assets.parts import PART_CHARS, redacted_of, split
 from deid_assets.config import Gates, Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.defs.parts import PART_CHARS, redacted_of, split
 from deid_assets.pipeline.resolving import by_note, resolve_all
 from deid_assets.pipeline.searching import Hits, Search, hits_in
 from deid_assets.quality.verdict import Verdict

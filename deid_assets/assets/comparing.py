@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from deid_assets.assets.detection import read_notes_of, read_outcomes
+from deid_assets.assets.merging import against, read_held_out
+from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.merging import against, read_held_out
-from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
 from deid_resources.installation import Installation

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from deid_assets.assets.records import seconds_per_note
 from deid_assets.core.phi import profile
-from deid_assets.defs.records import seconds_per_note
 from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Expense
 from deid_assets.evaluation.marginal import Coverage, marginals
 from deid_assets.reports.bench_tables import best_subset_text, marginal_table, table_md

@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 
-import dagster as dg
-
+from deid_assets.assets.comparing import Cards, compare
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.detection import read_notes_of, read_outcomes
+from deid_assets.assets.display import Markdown, show_png, show_scores
+from deid_assets.assets.ingest import GOLD
+from deid_assets.assets.marginal import marginal_value
+from deid_assets.assets.merging import against, read_held_out
+from deid_assets.assets.records import record_scores
+from deid_assets.assets.shadow import gold_of_sample, sample_in_words
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
-from deid_assets.defs.comparing import Cards, compare
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.display import show_png, show_scores
-from deid_assets.defs.ingest import GOLD
-from deid_assets.defs.marginal import marginal_value
-from deid_assets.defs.merging import against, read_held_out
-from deid_assets.defs.records import record_scores
-from deid_assets.defs.scores import scores_from_table, scores_to_table
-from deid_assets.defs.shadow import gold_of_sample, sample_in_words
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.store.files import ALL
+from deid_assets.store.scores import scores_from_table, scores_to_table
 from deid_resources.installation import Installation
 
 LEADERBOARD = "leaderboard"
@@ -59,7 +57,7 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str) ->
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
             "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
-            "batches": dg.MetadataValue.md(batches_md(per_batch, profile_name=installation.settings.profile)),
+            "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
         },
         publish=lambda _: record_scores(installation, detector, per_batch),
     )
@@ -102,9 +100,9 @@ def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequ
         verdicts=[_same_gold(cards, notes=found.notes)],
         counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={
-            "leaderboard": dg.MetadataValue.md(leaderboard_md(found.totals)),
+            "leaderboard": Markdown(leaderboard_md(found.totals)),
             "scored_on": f"{found.notes:,} annotated notes, those that every detector was scored on",
-            "marginal_value": dg.MetadataValue.md(adds.shown),
+            "marginal_value": Markdown(adds.shown),
             "plot": show_png(leaderboard_png(found.totals, title=title), title=title),
         },
     )

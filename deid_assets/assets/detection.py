@@ -1,15 +1,15 @@
 """spans_<detector>: one detector's predictions on every note, kept apart from all others."""
 
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import label_counts, show_labels
+from deid_assets.assets.ingest import RAW_NOTES
+from deid_assets.assets.judging import judge_spans, span_checks
+from deid_assets.assets.records import record_spans
+from deid_assets.assets.shadow import drawn, sample_counts
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import label_counts, show_labels
-from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.defs.judging import judge_spans, span_checks
-from deid_assets.defs.records import record_spans
-from deid_assets.defs.shadow import drawn, sample_counts
 from deid_assets.pipeline.resolving import Outcome, by_note
 from deid_assets.quality import within_share
 from deid_assets.store.files import ALL

@@ -10,16 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deid_assets.config import Settings
-from deid_assets.core.assets import Family
-from deid_assets.core.detector import Failed
-from deid_assets.core.redact import Policy
-from deid_assets.core.span import Span
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import show_counts, show_labels
-from deid_assets.defs.ingest import GOLD, RAW_NOTES
-from deid_assets.defs.leftovers import CHECK, judge_search, search
-from deid_assets.defs.parts import (
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import show_counts, show_labels
+from deid_assets.assets.ingest import GOLD, RAW_NOTES
+from deid_assets.assets.leftovers import CHECK, judge_search, search
+from deid_assets.assets.parts import (
     EDITS,
     NOTES,
     NoteTables,
@@ -30,6 +25,11 @@ from deid_assets.defs.parts import (
     redact_part,
     with_hits,
 )
+from deid_assets.config import Settings
+from deid_assets.core.assets import Family
+from deid_assets.core.detector import Failed
+from deid_assets.core.redact import Policy
+from deid_assets.core.span import Span
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.pipeline.searching import Draw, Hits, verify
 from deid_assets.policies.collisions import Originals

@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.core.errors import ConfigError
-from deid_assets.defs.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.quality.own import judge_own, own_checks
 from deid_assets.quality.suites import Suite, suite_of, unknown_assets
 

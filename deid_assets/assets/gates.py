@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from deid_assets.assets.declarations import Check
 from deid_assets.config import Gates
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile, profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import Check
 from deid_assets.evaluation.comparison import Difference, Ratio
 from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus

@@ -6,28 +6,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dagster as dg
-
 import deid_assets
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.detection import read_notes_of, read_outcomes
+from deid_assets.assets.display import Markdown, Shown, show_pages, show_png, show_scores
+from deid_assets.assets.ingest import GOLD, RAW_NOTES
+from deid_assets.assets.merging import read_held_out
+from deid_assets.assets.scoring import gold_batches, scored_batches
+from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of, read_outcomes
-from deid_assets.defs.display import show_pages, show_png, show_scores
-from deid_assets.defs.ingest import GOLD, RAW_NOTES
-from deid_assets.defs.merging import read_held_out
-from deid_assets.defs.scores import scores_to_table
-from deid_assets.defs.scoring import gold_batches, scored_batches
-from deid_assets.defs.shadow import gold_of_sample
 from deid_assets.evaluation.bench_entries import Bakeoff
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
 from deid_assets.store.files import Receipt
+from deid_assets.store.scores import scores_to_table
 from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 
@@ -203,14 +201,14 @@ def _warning(name: str, short: int, description: str) -> Verdict:
     return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
 
 
-def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> dict[str, dg.MetadataValue]:
+def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> Shown:
     from deid_assets.reports.bench_tables import best_subset_text, marginal_table, side_by_side, table_md  # noqa: PLC0415
 
     title = "Gold spans covered, with 95 % intervals"
     marginal = "\n\n".join(filter(None, (table_md(marginal_table(result)), best_subset_text(result.coverage))))
     return {
-        "table": dg.MetadataValue.md(table_md(side_by_side(result))),
-        "marginal_value": dg.MetadataValue.md(marginal or "One detector alone."),
+        "table": Markdown(table_md(side_by_side(result))),
+        "marginal_value": Markdown(marginal or "One detector alone."),
         "plot": show_png(leaderboard_png(evaluations, title=title), title=title),
     }
 

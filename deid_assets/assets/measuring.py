@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
-from deid_assets.defs.ingest import GOLD, RAW_NOTES
-from deid_assets.defs.scores import scores_from_table
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement, Wanted
+from deid_assets.store.scores import scores_from_table
 from deid_resources.installation import Installation
 
 

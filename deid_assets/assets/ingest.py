@@ -9,15 +9,15 @@ from functools import partial
 
 import pyarrow as pa
 
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import label_counts, show_arrival, show_counts, show_labels, show_lines
+from deid_assets.assets.judging import judge_notes, judge_spans, note_checks, span_checks
+from deid_assets.assets.records import record_notes
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.display import label_counts, show_arrival, show_counts, show_labels, show_lines
-from deid_assets.defs.judging import judge_notes, judge_spans, note_checks, span_checks
-from deid_assets.defs.records import record_notes
 from deid_assets.formats import Annotated, Fault
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import Found, landing_folder, languages_word, read_whole, source_of, summarize

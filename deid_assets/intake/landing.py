@@ -2,13 +2,13 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from deid_assets.config import Settings
-from deid_assets.defs import splitting
-from deid_assets.defs.partitions import batch_id
+from deid_assets.core.keys import Key
+from deid_assets.intake import splitting
 from deid_assets.intake.arrivals import list_files, sign_arrival
 from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
@@ -18,6 +18,14 @@ from deid_assets.store.zones import Zone
 
 SETTLE_S = 5.0
 """A file that changed less than this long ago may still be being written."""
+
+
+def batch_id(digests: Iterable[str], *, key: Key) -> str:
+    """Return the opaque id of a batch from the SHA-256 digests of its files; the order does not matter.
+
+    The id stands in releases. It is keyed, so that whoever holds one and guesses at the files cannot tell.
+    """
+    return "b-" + key.derive("batch", *sorted(digests)).hex()[:16]
 
 
 def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from deid_assets.assets.declarations import Check
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import SpanSet
-from deid_assets.defs.declarations import Check
 from deid_assets.quality import Verdict, folded, frames
 from deid_assets.quality.expectations import run
 from deid_assets.quality.suites import Suite, builtin

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import dagster as dg
 import pyarrow as pa
 
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.detection import read_notes_of
+from deid_assets.assets.display import Markdown
+from deid_assets.assets.ingest import GOLD as GOLD_ASSET
+from deid_assets.assets.ingest import RAW_NOTES
+from deid_assets.assets.judging import judge_notes, note_checks
+from deid_assets.assets.merging import read_gold
+from deid_assets.assets.scoring import gold_batches
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
-from deid_assets.defs.declarations import AssetOutput, Check
-from deid_assets.defs.detection import read_notes_of
-from deid_assets.defs.ingest import GOLD as GOLD_ASSET
-from deid_assets.defs.ingest import RAW_NOTES
-from deid_assets.defs.judging import judge_notes, note_checks
-from deid_assets.defs.merging import read_gold
-from deid_assets.defs.scoring import gold_batches
 from deid_assets.quality import Verdict
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
@@ -70,7 +70,7 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
         sources=sources,
         verdicts=[*judge_notes(notes), _annotated(spans)],
         counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
-        metadata={"corpora": dg.MetadataValue.md(_corpora_md(rows, tables))},
+        metadata={"corpora": Markdown(_corpora_md(rows, tables))},
     )
 
 
