@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import tomllib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from deid_assets import plugins
@@ -20,7 +16,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import POLICIES, Ensemble, resolve
 from deid_assets.core.span import SpanSet
-from deid_resources.silence import silence_for_good, silenced
+from deid_resources.processes import WorkerDied, stream_parts
+from deid_resources.silence import silenced
 
 if TYPE_CHECKING:
     from deid_assets.pipeline.resolving import Outcome
@@ -97,22 +94,12 @@ class Detection:
             for chunk in chunks:
                 yield chunk, work(self, chunk)
             return
-        waiting: deque[tuple[list[Note], Future[_T]]] = deque()
-        pool = ProcessPoolExecutor(self.named.jobs, get_context("spawn"), _start_worker, (self.named,))
         try:
-            for chunk in chunks:
-                waiting.append((chunk, pool.submit(_work, work, chunk)))
-                if len(waiting) > 2 * self.named.jobs:
-                    done, outcomes = waiting.popleft()
-                    yield done, outcomes.result()
-            for done, outcomes in waiting:
-                yield done, outcomes.result()
-        except BrokenProcessPool:
+            yield from stream_parts(partial(_in_worker, self.named, work), chunks, workers=self.named.jobs)
+        except WorkerDied:
             raise DetectorError(
                 "a detecting process ended early, perhaps for want of memory; use fewer --jobs"
             ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def runs(self, notes: Sequence[Note]) -> list[list[Outcome]]:
         """Return the outcomes of each detector, one per note."""
@@ -138,17 +125,13 @@ class Detection:
             return Failed(note.note_id, "resolve", type(error).__name__)
 
 
-_of_worker: list[Detection] = []
+@lru_cache(maxsize=1)
+def _opened(named: Named) -> Detection:
+    return Detection.load(named)
 
 
-def _start_worker(named: Named) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers
-    silence_for_good()
-    _of_worker.append(Detection.load(named))
-
-
-def _work(work: _Work[_T], notes: list[Note]) -> _T:
-    return work(_of_worker[0], notes)
+def _in_worker(named: Named, work: _Work[_T], notes: list[Note]) -> _T:
+    return work(_opened(named), notes)
 
 
 def parsed_option(option: str) -> tuple[str, str, Any]:

@@ -8,7 +8,7 @@ from math import sqrt
 from statistics import fmean, pstdev
 
 from deid_assets.core.errors import InputError
-from deid_assets.evaluation.counts import Counts
+from deid_assets.evaluation.counts import Counts, harmonic
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def note_average(by_note: Iterable[Counts]) -> NoteAverage:
     if not precisions:
         return NoteAverage(None, recall, None, None, recall_sd)
     precision = fmean(precisions)
-    f1 = _harmonic(precision, recall)
+    f1 = harmonic(precision, recall)
     return NoteAverage(precision, recall, f1, pstdev(precisions), recall_sd)
 
 
@@ -103,15 +103,11 @@ def _average(by_label: Mapping[str, Counts], *, weights: Sequence[float]) -> Ave
     return Average(
         precision,
         recall,
-        _harmonic(precision, recall),
+        harmonic(precision, recall),
         _mean([counts.f1 or 0.0 for counts in counted], weights),
         _spread(precisions, weights),
         _spread(recalls, weights),
     )
-
-
-def _harmonic(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:

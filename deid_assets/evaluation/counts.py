@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
@@ -42,6 +43,11 @@ class Counts:
     def __post_init__(self) -> None:
         if min(self.tp, self.fp, self.fn) < 0:
             raise InputError(f"counts must not be negative, got tp {self.tp}, fp {self.fp}, fn {self.fn}")
+
+    @classmethod
+    def of(cls, gold: AbstractSet[Any], found: AbstractSet[Any]) -> Self:
+        """Return strict counts: what is in both, found alone and gold alone."""
+        return cls(len(gold & found), len(found - gold), len(gold - found))
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn)
@@ -211,6 +217,11 @@ class Evaluation:
             raise InputError(
                 f"not a stored evaluation ({type(error).__name__}); store what Evaluation.to_json returns"
             ) from error
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """Return the harmonic mean of two ratios; 0 where both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def _mean(ratios: Iterable[float | None]) -> float | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import MEDDOCAN
@@ -60,7 +58,7 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     wrong = sum(not _is_held(span, right) for span in pred_spans - gold_spans)
     missed = sum(not _is_held(span, right) for span in gold_spans - pred_spans)
     return MeddocanCounts(
-        _compared(gold_ner, pred_ner), _compared(gold_spans, pred_spans), Counts(len(right), wrong, missed)
+        Counts.of(gold_ner, pred_ner), Counts.of(gold_spans, pred_spans), Counts(len(right), wrong, missed)
     )
 
 
@@ -77,7 +75,3 @@ def _merged(spans: set[Range], text: str) -> set[Range]:
 
 def _is_held(span: Range, right: Iterable[Range]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in right)
-
-
-def _compared(gold: AbstractSet[Any], pred: AbstractSet[Any]) -> Counts:
-    return Counts(len(gold & pred), len(pred - gold), len(gold - pred))

@@ -232,7 +232,7 @@ def threshold_for_recall(predictions: Ranked, recall: float) -> OperatingPoint:
             f"no threshold reaches recall {recall:.4f}: with all predictions kept it is {curve.recall[-1]:.4f}; "
             "add a detector, or aim lower"
         )
-    return _point(curve, int(reached[0]))
+    return point(curve, int(reached[0]))
 
 
 def best_f1(predictions: Ranked) -> OperatingPoint:
@@ -242,10 +242,11 @@ def best_f1(predictions: Ranked) -> OperatingPoint:
         InputError: As for ``sweep``.
     """
     curve = sweep(predictions)
-    return _point(curve, int(np.flatnonzero(curve.f1 >= curve.f1.max())[-1]))
+    return point(curve, int(np.flatnonzero(curve.f1 >= curve.f1.max())[-1]))
 
 
-def _point(curve: Sweep, at: int) -> OperatingPoint:
+def point(curve: Sweep, at: int) -> OperatingPoint:
+    """Return a threshold of the sweep, by its place."""
     tp, fp = float(curve.tp[at]), int(curve.fp[at])
     precision, recall, f1 = (float(values[at]) for values in (curve.precision, curve.recall, curve.f1))
     return OperatingPoint(float(curve.thresholds[at]), precision, recall, f1, fp, fp / tp if tp else None)

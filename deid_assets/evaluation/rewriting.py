@@ -17,6 +17,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.alterations import alterations
 from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
+from deid_assets.evaluation.counts import harmonic
 from deid_assets.evaluation.intervals import Range, is_inside, size, size_of_common, union, wilson
 
 ANONYMOUS = re.compile(r"[\W_]*ANONYMOUS[\W_]*", re.IGNORECASE)
@@ -169,8 +170,7 @@ class StudyTable:
     @property
     def f1(self) -> float:
         """Of the two, 0 where one is missing."""
-        both = (self.precision or 0.0) + (self.recall or 0.0)
-        return 2 * (self.precision or 0.0) * (self.recall or 0.0) / both if both else 0.0
+        return harmonic(self.precision or 0.0, self.recall or 0.0)
 
     @property
     def note_recall(self) -> float | None:

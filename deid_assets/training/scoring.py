@@ -99,7 +99,7 @@ def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Doc
         true.update(label for _, _, label in gold & found)
         wrong.update(label for _, _, label in found - gold)
         missed.update(label for _, _, label in gold - found)
-        notes.append(Counts(len(gold & found), len(found - gold), len(gold - found)))
+        notes.append(Counts.of(gold, found))
     names = sorted({*true, *wrong, *missed})
     labels = {name: Counts(true[name], wrong[name], missed[name]) for name in names}
     return TagScores(labels, notes, len(failed))

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -29,6 +30,10 @@ _stop = threading.Event()
 
 class WorkerDied(WorkerError):  # noqa: N818 - what happened, as in BrokenProcessPool
     """A worker process ended while it was at work."""
+
+
+def _died() -> WorkerDied:
+    return WorkerDied("a worker process ended early: a library in it aborted, or memory ran out")
 
 
 class Stopped(BaseException):
@@ -73,7 +78,7 @@ def run_parts(
     except BrokenProcessPool:
         end_workers()
         check_stop()
-        raise WorkerDied("a worker process ended early: a library in it aborted, or memory ran out") from None
+        raise _died() from None
     except Exception:
         raise
     except BaseException:
@@ -81,6 +86,34 @@ def run_parts(
         raise
     finally:
         for job in jobs:
+            job.cancel()
+
+
+def stream_parts(
+    work: Callable[[Part], Result], parts: Iterable[Part], *, workers: int
+) -> Iterator[tuple[Part, Result]]:
+    """Yield each part with what the work gives for it, in order; parts are taken a few ahead. Else as ``run_parts``."""
+    waiting: deque[tuple[Part, Future[Result]]] = deque()
+    try:
+        for part in parts:
+            executor = _started(workers)
+            with _interrupts_blocked():
+                waiting.append((part, executor.submit(_worked, work, part)))
+            if len(waiting) > 2 * workers:
+                yield waiting[0][0], waiting.popleft()[1].result()
+        while waiting:
+            yield waiting[0][0], waiting.popleft()[1].result()
+    except BrokenProcessPool:
+        end_workers()
+        check_stop()
+        raise _died() from None
+    except Exception:
+        raise
+    except BaseException:
+        end_workers()
+        raise
+    finally:
+        for _, job in waiting:
             job.cancel()
 
 

@@ -90,3 +90,17 @@ def test_a_release_is_held_against_the_list_beside_it(deid, release, tmp_path):
     assert "older release would pass" in without.err
     assert "older release would pass" not in newest.err
     assert "release 2 took its place" in older.err
+
+
+@pytest.mark.parametrize("field", ["covered", "hidden"])
+def test_a_manifest_of_an_earlier_version_is_read(deid, release, tmp_path, field):
+    """The field ``covered`` was called ``hidden``; what was signed under the old name stays signed."""
+    files = json.loads((release / "manifest.json").read_text())["files"]
+    figures = {"annotated_notes": 30, "gold_spans": 200, field: 198, "lower": 0.9642}
+    manifest = {"batch": "b-1", "files": files, "measured": True, "measurement": {"reason": "", **figures}}
+    (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+
+    ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
+
+    assert ran.code == 0
+    assert "measured on 30 annotated notes: 198 of 200 identifiers covered, at least 0.9642" in ran.err

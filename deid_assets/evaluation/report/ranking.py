@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from deid_assets.evaluation.ranking import (
     average_precision,
     best_f1,
     calibration,
+    point,
     ranked_spans,
     roc,
     sweep,
@@ -61,10 +62,9 @@ def _target(found: Ranked, recall: float) -> Json | None:
 
 def _at(curve: Sweep, threshold: float) -> OperatingPoint:
     kept = int(np.searchsorted(-curve.thresholds, -threshold, side="right"))
-    tp, fp = (float(values[kept - 1]) if kept else 0.0 for values in (curve.tp, curve.fp))
-    precision = tp / (tp + fp) if kept else 0.0
-    f1 = 2 * tp / (tp + fp + curve.gold)
-    return OperatingPoint(threshold, precision, tp / curve.gold, f1, int(fp), fp / tp if tp else None)
+    if not kept:
+        return OperatingPoint(threshold, 0.0, 0.0, 0.0, 0, None)
+    return replace(point(curve, kept - 1), threshold=threshold)
 
 
 def _points(*columns: np.typing.NDArray[np.float64]) -> list[list[float]]:

@@ -226,6 +226,23 @@ def altered(model: Path, to: Path, **changes: object) -> Path:
     return to
 
 
+def test_a_model_of_an_earlier_version_is_read(toy: SimpleNamespace, toy_model: Path, tmp_path: Path) -> None:
+    """The field ``predictions_of`` was called ``opinion``; all else is as it was."""
+    model = altered(toy_model, tmp_path / "model")
+    about = json.loads((model / "tagger.json").read_text())
+
+    def stored(detector: str) -> None:
+        kept = {key: value for key, value in about.items() if key != "predictions_of"}
+        (model / "tagger.json").write_text(json.dumps({**kept, "opinion": detector}))
+
+    stored(about["predictions_of"])
+    notes = [document.note for document in toy.task().phases[0]]
+    assert list(CrfDetector(model=model).detect(notes)) == list(CrfDetector(model=toy_model).detect(notes))
+    stored("oracle")
+    with pytest.raises(PluginError, match="asks 'oracle' for its predictions"):
+        CrfDetector(model=model)
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\x80\x04]", b"\xff\xfe"])
 def test_a_broken_model_is_refused(toy_model: Path, tmp_path: Path, name: str, content: bytes | None) -> None:
