@@ -13,11 +13,12 @@ import transformers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from deid_assets.extending import TrainingError
-from deid_generative.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_generative.local import Speech, quiet
 from deid_generative.pairs import Pair
 from deid_generative.settings import NewModel
-from deid_generative.steps import adamw, batch_of, generator, response_loss, set_rate, warmed
+from deid_generative.steps import adamw, batch_of, response_loss, warmed
+from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_transformers.optimize import generator, set_rate
 
 END, PAD = "<|end|>", "<|pad|>"
 _WORDS = r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s+(?!\S)|\s"

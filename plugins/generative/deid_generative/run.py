@@ -15,7 +15,6 @@ import torch
 from deid_assets.extending import ConfigError, Document, Epoch, Report, Task, TrainingError, labelled
 from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.categories import Categories
-from deid_generative.checkpoint import Checkpoint
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER, BASE, ModelFolder
 from deid_generative.local import Shape, Speech, device_of, load_config, load_tokenizer, quiet
@@ -24,8 +23,9 @@ from deid_generative.opening import load_base
 from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NEW, GenerativeSettings, read_settings
-from deid_generative.steps import generator
 from deid_generative.tune import Tuning
+from deid_transformers.checkpoint import Checkpoint
+from deid_transformers.optimize import generator
 
 CHECKPOINT = "checkpoint"
 COPYING = -1

@@ -1,4 +1,4 @@
-"""What both trainings share: batches, the loss on answers alone, AdamW, rates and seeds."""
+"""What both trainings share: batches, the loss on answers alone, AdamW and rates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from deid_generative.pairs import Pair
@@ -69,19 +68,3 @@ def warmed(step: int, *, steps: int, warm_up: float, falls: bool = True) -> floa
     if step < rising:
         return (step + 1) / rising
     return max(0.0, (steps - step) / max(1, steps - rising)) if falls else 1.0
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of every parameter."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
-def generator(*key: int) -> np.random.Generator:
-    """Return random numbers that depend on the key alone, and seed PyTorch with it as well.
-
-    A resumed run draws what an uninterrupted one draws, without stored generator states.
-    """
-    sequence = np.random.SeedSequence([part & 0xFFFFFFFF for part in key])
-    torch.manual_seed(int(sequence.generate_state(1, np.uint64)[0]))
-    return np.random.default_rng(sequence)
