@@ -86,7 +86,7 @@ def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) 
     """Return what a detector found in a note, nothing where it failed.
 
     Raises:
-        InputError: It was not asked: a note that nobody ran it on is no note where it found nothing.
+        InputError: It was not run on a note, which differs from finding nothing there.
     """
     found = answers.get(gold.note_id)
     if found is None:

@@ -36,7 +36,7 @@ CAUSE_NAMES: Mapping[Cause, str] = {
 }
 
 Causes = Mapping[str, frozenset[Cause]]
-"""Identity of an error (``SpanError.identity``) to what a reviewer said of it."""
+"""Identity of an error (``SpanError.identity``) to the cause that a reviewer gave."""
 
 
 def parse_causes(text: str, *, name: str) -> Causes:
@@ -93,7 +93,7 @@ def cause_totals(tagged: Iterable[tuple[str, str, str]], causes: Causes) -> dict
 
     Args:
         tagged: Identity, kind and label of every error that ``causes`` knows.
-        causes: What was said of each.
+        causes: Cause of each error.
     """
     by_kind: dict[str, Counter[str]] = {}
     by_label: dict[str, Counter[str]] = {}

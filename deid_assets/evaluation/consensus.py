@@ -111,7 +111,7 @@ def _token_labels(
 
 
 class _Cursor:
-    """Says the label of each token, asked for from left to right."""
+    """Gives the label of each token; called from left to right."""
 
     def __init__(self, marked: Sequence[tuple[int, int, str]]) -> None:
         self._marked, self._at = marked, 0
@@ -126,7 +126,7 @@ class _Cursor:
 def _unitizing(
     columns: Sequence[Mapping[str, SpanSet]], note_ids: Sequence[str], notes: Mapping[str, Note], profile: Profile
 ) -> UnitizingAgreement:
-    """Notes are joined end to end, a character apart, so that spans of two notes never touch."""
+    """Return the agreement over all notes, joined end to end a character apart: no spans of two notes touch."""
     joined: list[dict[str, list[Range]]] = [{} for _ in columns]
     offset = 0
     for note_id in note_ids:

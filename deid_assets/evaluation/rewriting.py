@@ -62,7 +62,7 @@ class Rewritten:
         gold: What there was to remove.
         cover: Ranges that were removed; ``None`` where the note was withheld, which counts as nothing removed.
         output: What the model wrote, placeholders in it; ``None`` where it is not known.
-        said_nothing: Whether it said that there is nothing to remove.
+        said_nothing: Whether the model answered that there is nothing to remove.
     """
 
     note: Note
@@ -169,7 +169,7 @@ class StudyTable:
 
     @property
     def f1(self) -> float:
-        """Of the two, 0 where one is missing."""
+        """Harmonic mean of precision and recall; 0 where one is not defined."""
         return harmonic(self.precision or 0.0, self.recall or 0.0)
 
     @property

@@ -157,7 +157,7 @@ def _is_iban(value: str) -> bool:
 
 
 def _vin(value: str, draw: Draw, days: int) -> str:
-    """The maker, the first three characters, stays."""
+    """Return another number of the same maker, its first three characters."""
     del days
     drawn = redrawn(value[3:], draw, may_begin_with_0=True).translate(str.maketrans("IOQ", "JPR"))
     whole = value[:3] + drawn

@@ -46,7 +46,7 @@ _LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format ha
 
 
 class Word(NamedTuple):
-    """A word of a value: where it stands, and what is asked for it; ``None`` where no model is needed."""
+    """A word of a value: where it stands, and its query to the model; ``None`` where no model is needed."""
 
     start: int
     end: int

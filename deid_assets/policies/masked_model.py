@@ -32,7 +32,7 @@ class Question(NamedTuple):
     Args:
         opening: What stands before the value.
         parts: Words of the value that are shown, and ``None`` for each blank.
-        place: Which of the parts is asked for.
+        place: The part that is predicted.
         word: What the blank hides, in the case in which candidates are wanted.
         is_proper: Whether words that the vocabulary has with a small letter too are none: "Pressure" is no name.
         closing: What stands after the value; a full stop when empty.
@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
     @property
     def blank(self) -> _Blank:
-        """All but the word."""
+        """The question without its word."""
         return self.opening, self.parts, self.place, self.closing
 
 
@@ -118,7 +118,7 @@ class MaskedModel:
         return ids
 
     def _sequence(self, question: Question, pieces: Sequence[int]) -> tuple[list[int], range]:
-        """Return the sentence with the pieces in the blank that is asked for, and where they stand."""
+        """Return the sentence with the pieces in the blank to predict, and where they stand."""
         blank = question.blank
         if blank not in self._frames:
             if len(self._frames) >= _KEPT:
@@ -128,7 +128,7 @@ class MaskedModel:
         return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
 
     def _frame(self, question: Question) -> tuple[list[int], list[int]]:
-        """Return what stands before the blank that is asked for, and after it."""
+        """Return what stands before the blank to predict, and after it."""
         parts = [[self._tokenizer.mask_token_id] if part is None else self._pieces(part) for part in question.parts]
         before = [] if self._before is None else [self._before]
         before += self._around(" " + question.opening)[-_CONTEXT:] if question.opening else []

@@ -72,7 +72,7 @@ class Vault:
         self._database.close()
 
     def settle(self) -> None:
-        """Bring what was deleted out of SQLite's journal too; does nothing for PostgreSQL."""
+        """Remove deleted rows from SQLite's journal too; does nothing for PostgreSQL."""
         if self._database.is_sqlite:
             connection = self._database.engine.raw_connection()
             try:

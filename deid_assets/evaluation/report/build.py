@@ -51,7 +51,7 @@ class ReportOptions:
         curves: Learning curves: ``name``, and ``epochs`` with ``phase``, ``epoch``, ``loss`` and ``dev_f1``.
         group_by: Keys of ``Note.meta`` that make subgroups, beside language and ``GROUP_KEYS``.
         with_text: Show text of notes. The report is then as secret as the notes.
-        causes: What a reviewer said of errors.
+        causes: Causes of errors, as a reviewer gave them.
         rewritten: Note id to text that was generated from the note, where text is evaluated too.
         placeholder: Regular expression of what an identifier becomes in it.
         resamples: Draws behind intervals.

@@ -54,7 +54,7 @@ def _rare(corpus: Corpus, systems: Sequence[System], shown: Shown, labels: froze
 
 
 def _doubts(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
-    """One system must be sure; of several, more than half must agree."""
+    """Return places where systems differ from the gold: one system must be sure, of several more than half agree."""
     agreeing = 1 if len(systems) < 2 else None
     found = [doubt for doubt in _every_doubt(corpus, systems, agreeing) if agreeing is None or doubt.score >= CONFIDENT]
     if agreeing == 1 and all(_is_certain(system) for system in systems):

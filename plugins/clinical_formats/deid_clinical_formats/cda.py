@@ -113,7 +113,7 @@ class _Lines:
             self._is_ended = True
 
     def text(self) -> str:
-        """All lines; the last block has no line break behind it."""
+        """Return all lines; no line break follows the last block."""
         self.end()
         return "".join(self._parts[:-1] if self._is_ended else self._parts)
 

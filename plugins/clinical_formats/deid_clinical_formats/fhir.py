@@ -79,7 +79,7 @@ def _note_id(resource: Resource) -> str:
 
 
 def _lang(tag: str | None) -> str | None:
-    """The language of a BCP 47 tag, where ISO 639-1 has a code for it."""
+    """Return the language of a BCP 47 tag as an ISO 639-1 code, where there is one."""
     match = _LANGUAGE.fullmatch(tag or "")
     return match[1].lower() if match else None
 
@@ -111,7 +111,7 @@ def _texts(resource: Resource, options: ReadOptions) -> Iterator[tuple[str, str 
 
 
 def _content_type(attachment: Element) -> tuple[str, str | None]:
-    """The media type in lower case, and its character set."""
+    """Return the media type in lower case, and its character set."""
     kind, *parameters = (optional_string(attachment, "contentType") or "").split(";")
     pairs = [parameter.partition("=") for parameter in parameters]
     charsets = [value.strip().strip('"') for name, _, value in pairs if name.strip().lower() == "charset"]
@@ -140,7 +140,7 @@ def _text(attachment: Element, binaries: Mapping[str, str], options: ReadOptions
 
 
 def _sha1(blob: bytes) -> bytes:
-    """As ``Attachment.hash`` is defined (FHIR R4, data types)."""
+    """Return the SHA-1 digest that ``Attachment.hash`` holds (FHIR R4, data types)."""
     return hashlib.sha1(blob, usedforsecurity=False).digest()
 
 

@@ -61,7 +61,7 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """Three letters."""
+        """Name of the segment, three letters."""
         return self.fields[0]
 
     def field(self, number: int) -> str:

@@ -52,7 +52,7 @@ def _rows(source: Source, options: ReadOptions) -> Iterator[tuple[int, Mapping[s
 
 
 def _names(source: Source) -> dict[str, str]:
-    """Column names by their lower case; none for a file that is no Parquet, which reading its rows reports."""
+    """Return column names by their lower case; none where the file is no Parquet, which reading its rows reports."""
     import pyarrow as pa  # noqa: PLC0415 - heavy
     import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
 

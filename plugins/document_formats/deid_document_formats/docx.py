@@ -214,7 +214,7 @@ def _text(parts: _Parts) -> str:
 
 
 def _plain(root: Element) -> list[str]:
-    """The text of a chart, diagram or custom XML, one line for each element that has some."""
+    """Return the text of a chart, diagram or custom XML, a line for each element with text."""
     return [text.strip() for text in root.itertext() if text.strip()]
 
 

@@ -68,7 +68,7 @@ def blocks_of(parent: Element) -> list[str]:
 
 
 def _cells(parent: Element) -> Iterator[Element]:
-    """The cells of a row, also of those in content controls and tracked changes."""
+    """Return the cells of a row, those in content controls and tracked changes included."""
     for child in parent:
         if local_name(child) == "tc":
             yield child
@@ -103,7 +103,7 @@ def _collect(element: Element, change: Change, runs: Runs, boxes: list[str]) -> 
 
 
 def _collect_alternatives(element: Element, change: Change, runs: Runs, boxes: list[str]) -> None:
-    """The same content for newer and older programs: the first that has text, and others only where they differ."""
+    """Return the alternatives of one content: the first that has text, and the others only where they differ."""
     seen: list[str] = []
     for branch in element:
         inner: Runs = []

@@ -70,7 +70,7 @@ class _Page:
             self._line.append(piece)
 
     def comment(self, text: str) -> None:
-        """Comments are seen by nobody."""
+        """Pass over a comment, which no reader sees."""
 
     def close(self) -> str:
         self._break()

@@ -36,7 +36,7 @@ class Memory:
 
     @property
     def total(self) -> float:
-        """All of it, with what the runtime takes."""
+        """Total memory, that of the runtime included."""
         return self.weights + self.cache + self.work + self.training + _RUNTIME
 
 

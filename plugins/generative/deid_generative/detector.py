@@ -166,7 +166,7 @@ class GenerativeDetector:
             self._known.popitem(last=False)
 
     def _write(self, notes: Sequence[Note]) -> None:
-        """Have notes written that are not known yet, the windows of all of them at once."""
+        """Generate the answers for notes that have none yet, the windows of all of them in one call."""
         cuts = [cut(note.text, self._backend) for note in notes]
         texts = [note.text[one.start : one.end] for note, ones in zip(notes, cuts, strict=True) for one in ones]
         outputs = iter(self._backend.write(texts))

@@ -48,12 +48,12 @@ class ModelFolder:
 
     @property
     def base_folder(self) -> str:
-        """Where the base is read from."""
+        """Folder that the base model is read from."""
         return str(self.path / BASE) if self.base == BASE else self.base
 
     @property
     def digest(self) -> str:
-        """12 hexadecimal digits over all files of the folder."""
+        """Digest of all files of the folder; 12 hexadecimal digits."""
         total = hashlib.sha256()
         for path in sorted(path for path in self.path.rglob("*") if path.is_file() and path.name != "card.json"):
             total.update(path.relative_to(self.path).as_posix().encode())

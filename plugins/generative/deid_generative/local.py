@@ -61,7 +61,7 @@ class Shape:
 
     @property
     def placeholders(self) -> list[str]:
-        """As they are written."""
+        """Return the placeholders as the model writes them."""
         return [f"[{tag}]" for tag in self.tags] or [PLACEHOLDER]
 
 

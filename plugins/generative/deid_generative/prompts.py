@@ -53,13 +53,13 @@ class Prompt(BaseModel):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that the model is told; 16 hexadecimal digits."""
+        """SHA-256 of the whole prompt template; 16 hexadecimal digits."""
         values = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(values.encode()).hexdigest()[:16]
 
     @property
     def told(self) -> str:
-        """Name, version and digest, as reports have it."""
+        """Name, version and digest of the prompt, as reports show them."""
         return f"{self.name}-{self.version}+{self.digest}"
 
     def plain(self) -> tuple[str, str]:

@@ -78,7 +78,7 @@ class Reading:
 
     @property
     def cover(self) -> list[Range]:
-        """Everything to be removed, sorted, without overlap."""
+        """Ranges to remove, sorted, without overlap."""
         return union([*self.removed, *self.covered])
 
 

@@ -1,4 +1,4 @@
-"""How probable words are by themselves: the model's own unigram distribution, asked for without any context."""
+"""How probable words are by themselves: the model's unigram distribution, predicted without context."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Projected:
 
     @property
     def lost(self) -> int:
-        """Spans that were not placed."""
+        """Number of spans that could not be projected."""
         return sum(not doubt.placed for doubt in self.doubts)
 
 

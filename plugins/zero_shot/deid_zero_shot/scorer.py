@@ -151,7 +151,7 @@ class Scorer:
         return asked
 
     def _first(self, read: _Read, wanted: Sequence[int]) -> list[Variants]:
-        """Hide many words of a window at once, the same words always together; neighbours never."""
+        """Mask many words of a window at once: equal words together, neighbouring words never."""
         asked = read.variants()
         classes: dict[tuple[int, int], list[int]] = {}
         for number in wanted:
@@ -164,7 +164,7 @@ class Scorer:
 
 
 class _Read:
-    """A note, ready to be asked about."""
+    """A note, tokenized and cut into windows."""
 
     def __init__(self, note: Note, encoder: Encoder, scoring: Scoring) -> None:
         self.words = words_of(note.text, note.lang, scoring.segment)
@@ -190,7 +190,7 @@ class _Read:
         return bool(len(ids)) and (self._unknown is None or not (ids == self._unknown).any())
 
     def variants(self) -> list[Variants]:
-        """Return each window with nothing asked of it."""
+        """Return each window without masked words."""
         return [Variants(self.encoded.ids[part.start : part.stop]) for part in self._parts]
 
     def place(self, number: int) -> tuple[int, range, NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from deid_zero_shot.scorer import KEPT, Scored, Word
 
 COLUMNS = ("accuracy", "f1", "recall", "precision", "pr_auc", "roc_auc")
 FEW_NOTES = 30
-"""With fewer test notes, intervals are said to be wide."""
+"""Number of test notes below which the report warns that intervals are wide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The masked variants of a window: which sub-tokens are masked while which one is asked for."""
+"""The masked variants of a window: which sub-tokens are masked, and which one is predicted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.int64]
 
 
 class Question(NamedTuple):
-    """What is asked of a variant.
+    """The query of a variant.
 
     Args:
         word: Number of the word.
@@ -28,7 +28,7 @@ class Question(NamedTuple):
 
 @dataclass(slots=True)
 class Variants:
-    """The different variants of one window, each with all that is asked of it.
+    """The different variants of one window, each with its queries.
 
     Args:
         ids: Sub-tokens of the window.
@@ -56,7 +56,7 @@ class Variants:
 
     @property
     def asked(self) -> int:
-        """Questions over all variants."""
+        """Number of queries over all variants."""
         return sum(map(len, self.questions))
 
 
