@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import resources
 
 from deid_assets.core.errors import ConfigError, UnknownLabelError
 
@@ -74,155 +76,26 @@ class Profile:
         return self.labels.get(label)
 
 
-def _group(groups: Mapping[str, str]) -> dict[Phi, str]:
+def _read() -> dict[str, Profile]:
+    tables = tomllib.loads((resources.files(__package__) / "profiles.toml").read_text("utf-8"))
+    return {name: Profile(name, _by_category(table["labels"]), table["source"]) for name, table in tables.items()}
+
+
+def _by_category(groups: Mapping[str, str]) -> dict[Phi, str]:
     return {Phi(member): label for label, members in groups.items() for member in members.split()}
 
 
-SAFE_HARBOR = Profile(
-    "safe_harbor",
-    _group(
-        {
-            "A names": "NAME RELATIVE",
-            "B geographic": "STREET CITY REGION ZIP LOCATION HOSPITAL ORGANIZATION COUNTRY",
-            "C dates and ages": "DATE AGE",
-            "D telephone": "PHONE",
-            "E fax": "FAX",
-            "F e-mail": "EMAIL",
-            "G social security": "NATIONAL_ID",
-            "H medical record": "MRN",
-            "I health plan": "HEALTH_PLAN",
-            "J account": "ACCOUNT",
-            "K certificate or licence": "LICENSE",
-            "L vehicle": "VEHICLE",
-            "M device": "DEVICE",
-            "N URL": "URL",
-            "O IP address": "IP",
-            "P biometric": "BIOMETRIC",
-            "Q photograph": "",
-            "R other unique": "ID USERNAME OTHER",
-        }
-    ),
-    "45 CFR 164.514(b)(2)(i), identifiers A to R; Q is not text",
+_READ = _read()
+SAFE_HARBOR, I2B2_2014, I2B2_2014_FINE, MEDDOCAN, HARMONISED = (
+    _READ[name] for name in ("safe_harbor", "i2b2", "i2b2_fine", "meddocan", "harmonised")
 )
-"""HIPAA's 18 identifiers. Relatives' and employers' identifiers count; profession and sex do not."""
-
-I2B2_2014 = Profile(
-    "i2b2",
-    _group(
-        {
-            "NAME": "NAME USERNAME",
-            "PROFESSION": "PROFESSION",
-            "LOCATION": "STREET CITY REGION COUNTRY ZIP LOCATION HOSPITAL ORGANIZATION",
-            "AGE": "AGE",
-            "DATE": "DATE",
-            "CONTACT": "PHONE FAX EMAIL URL IP",
-            "ID": "NATIONAL_ID MRN HEALTH_PLAN ACCOUNT LICENSE VEHICLE DEVICE BIOMETRIC ID",
-        }
-    ),
-    "Stubbs and Uzuner (2015), J Biomed Inform 58 S20-S29: seven categories",
-)
-
-I2B2_2014_FINE = Profile(
-    "i2b2_fine",
-    {
-        Phi.NAME: "PATIENT",
-        Phi.USERNAME: "USERNAME",
-        Phi.PROFESSION: "PROFESSION",
-        Phi.STREET: "STREET",
-        Phi.CITY: "CITY",
-        Phi.REGION: "STATE",
-        Phi.COUNTRY: "COUNTRY",
-        Phi.ZIP: "ZIP",
-        Phi.LOCATION: "LOCATION-OTHER",
-        Phi.HOSPITAL: "HOSPITAL",
-        Phi.ORGANIZATION: "ORGANIZATION",
-        Phi.AGE: "AGE",
-        Phi.DATE: "DATE",
-        Phi.PHONE: "PHONE",
-        Phi.FAX: "FAX",
-        Phi.EMAIL: "EMAIL",
-        Phi.URL: "URL",
-        Phi.IP: "IPADDR",
-        Phi.NATIONAL_ID: "SSN",
-        Phi.MRN: "MEDICALRECORD",
-        Phi.HEALTH_PLAN: "HEALTHPLAN",
-        Phi.ACCOUNT: "ACCOUNT",
-        Phi.LICENSE: "LICENSE",
-        Phi.VEHICLE: "VEHICLE",
-        Phi.DEVICE: "DEVICE",
-        Phi.BIOMETRIC: "BIOID",
-        Phi.ID: "IDNUM",
-    },
-    "Stubbs and Uzuner (2015): sub-categories; PATIENT stands for PATIENT and DOCTOR, which Phi does not separate",
-)
-
-MEDDOCAN = Profile(
-    "meddocan",
-    {
-        Phi.NAME: "NOMBRE_SUJETO_ASISTENCIA",
-        Phi.AGE: "EDAD_SUJETO_ASISTENCIA",
-        Phi.SEX: "SEXO_SUJETO_ASISTENCIA",
-        Phi.RELATIVE: "FAMILIARES_SUJETO_ASISTENCIA",
-        Phi.DATE: "FECHAS",
-        Phi.PROFESSION: "PROFESION",
-        Phi.HOSPITAL: "HOSPITAL",
-        Phi.ORGANIZATION: "INSTITUCION",
-        Phi.STREET: "CALLE",
-        Phi.CITY: "TERRITORIO",
-        Phi.REGION: "TERRITORIO",
-        Phi.ZIP: "TERRITORIO",
-        Phi.LOCATION: "TERRITORIO",
-        Phi.COUNTRY: "PAIS",
-        Phi.PHONE: "NUMERO_TELEFONO",
-        Phi.FAX: "NUMERO_FAX",
-        Phi.EMAIL: "CORREO_ELECTRONICO",
-        Phi.URL: "URL_WEB",
-        Phi.IP: "DIREC_PROT_INTERNET",
-        Phi.NATIONAL_ID: "ID_SUJETO_ASISTENCIA",
-        Phi.MRN: "ID_SUJETO_ASISTENCIA",
-        Phi.HEALTH_PLAN: "ID_ASEGURAMIENTO",
-        Phi.LICENSE: "ID_TITULACION_PERSONAL_SANITARIO",
-        Phi.ID: "ID_CONTACTO_ASISTENCIAL",
-        Phi.USERNAME: "ID_EMPLEO_PERSONAL_SANITARIO",
-        Phi.VEHICLE: "IDENTIF_VEHICULOS_NRSERIE_PLACAS",
-        Phi.DEVICE: "IDENTIF_DISPOSITIVOS_NRSERIE",
-        Phi.BIOMETRIC: "IDENTIF_BIOMETRICOS",
-        Phi.ACCOUNT: "NUMERO_BENEF_PLAN_SALUD",
-        Phi.OTHER: "OTROS_SUJETO_ASISTENCIA",
-    },
-    "Marimon et al. (2019), MEDDOCAN; patients' and staff's names share NOMBRE_SUJETO_ASISTENCIA",
-)
-
 GDPR = Profile(
     "gdpr",
     {label: "special" if label in (Phi.BIOMETRIC, Phi.SEX) else "identifier" for label in Phi},
     "Regulation (EU) 2016/679, articles 4(1) and 9: any category can identify",
 )
-
-HARMONISED = Profile(
-    "harmonised",
-    _group(
-        {
-            "NAME": "NAME",
-            "DATE": "DATE",
-            "AGE": "AGE",
-            "LOCATION": "STREET CITY REGION COUNTRY ZIP LOCATION",
-            "ORGANIZATION": "HOSPITAL ORGANIZATION",
-            "PHONE": "PHONE FAX",
-            "EMAIL": "EMAIL",
-            "URL": "URL IP",
-            "ID": "NATIONAL_ID MRN HEALTH_PLAN ACCOUNT LICENSE VEHICLE DEVICE BIOMETRIC ID USERNAME",
-            "PROFESSION": "PROFESSION",
-            "SEX": "SEX",
-            "RELATIVE": "RELATIVE",
-            "OTHER": "OTHER",
-        }
-    ),
-    "ours: the coarsest categories that all corpora share, for tables across corpora",
-)
-
 PROFILES: Mapping[str, Profile] = {
-    profile.name: profile for profile in (SAFE_HARBOR, I2B2_2014, I2B2_2014_FINE, MEDDOCAN, GDPR, HARMONISED)
+    found.name: found for found in (SAFE_HARBOR, I2B2_2014, I2B2_2014_FINE, MEDDOCAN, GDPR, HARMONISED)
 }
 
 
