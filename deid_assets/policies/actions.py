@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
 from deid_assets.policies.masked import MaskedSurrogate, checked_model
+from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import MAX_DAYS, Shift
@@ -58,14 +59,15 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "year_only": YearOnly,
     "zip3": Zip3,
 }
-ONLY_FOR: Mapping[str, Phi] = {
-    "age_90": Phi.AGE,
-    "shift": Phi.DATE,
-    "us_state": Phi.REGION,
-    "year_only": Phi.DATE,
-    "zip3": Phi.ZIP,
+ONLY_FOR: Mapping[str, Sequence[Phi]] = {
+    "age_90": (Phi.AGE,),
+    "shift": (Phi.DATE,),
+    "surrogate_mlm": WORDED,
+    "us_state": (Phi.REGION,),
+    "year_only": (Phi.DATE,),
+    "zip3": (Phi.ZIP,),
 }
-"""Actions that read the value, so that each serves one category."""
+"""Actions that read the value, with the categories that each serves."""
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "width": ("blackout",),

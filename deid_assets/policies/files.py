@@ -32,7 +32,6 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.actions import ONLY_FOR, Action
 from deid_assets.policies.masked import MaskedSurrogate
-from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.shift import Shift
 from deid_assets.policies.surrogate import Surrogate
 
@@ -72,19 +71,17 @@ class PolicyFile(BaseModel):
     @field_validator("default")
     @classmethod
     def _default_serves_all(cls, action: Action) -> Action:
-        if action.action == "surrogate_mlm":
-            raise ValueError(f"surrogate_mlm serves {', '.join(WORDED)} only and cannot be the default")
-        if action.action in ONLY_FOR:
-            raise ValueError(f"{action.action} serves {ONLY_FOR[action.action]} only and cannot be the default")
+        if served := ONLY_FOR.get(action.action):
+            raise ValueError(f"{action.action} serves {', '.join(served)} only and cannot be the default")
         return action
 
     @model_validator(mode="after")
     def _actions_fit(self) -> PolicyFile:
         for label, action in self.actions.items():
-            if action.action == "surrogate_mlm" and label not in WORDED:
-                raise ValueError(f"actions.{label}: surrogate_mlm serves {', '.join(WORDED)} only; choose surrogate")
-            if ONLY_FOR.get(action.action, label) is not label:
-                raise ValueError(f"actions.{label}: {action.action} serves {ONLY_FOR[action.action]} only")
+            served = ONLY_FOR.get(action.action, (label,))
+            if label not in served:
+                only = f"{action.action} serves {', '.join(served)} only"
+                raise ValueError(f"actions.{label}: {only}; choose surrogate or tag")
         if both := sorted(self.keep & self.actions.keys()):
             raise ValueError(f"{', '.join(both)} both under keep and under actions; choose one")
         return self

@@ -15,14 +15,15 @@ import torch
 
 from deid_assets import Note
 from deid_assets.extending import Epoch, Report, TrainingError
-from deid_generative.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_generative.local import load_tokenizer, quiet
 from deid_generative.newmodel import make_model, make_tokenizer
 from deid_generative.opening import load_base
 from deid_generative.pairs import Pair
 from deid_generative.settings import NewModel
-from deid_generative.steps import adamw, batch_of, generator, response_loss, set_rate, warmed
+from deid_generative.steps import adamw, batch_of, response_loss, warmed
 from deid_privacy.settings import NEW, CausalSettings
+from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_transformers.optimize import generator, set_rate
 
 CHECKPOINT, EPOCHS, CURVE = "checkpoint", "epochs", "curve.json"
 
