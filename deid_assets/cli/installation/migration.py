@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
+from deid_assets.intake.parts import is_part
 from deid_assets.store.generation import is_of_another_generation
 
 ASIDE = "before-migration"
@@ -19,7 +21,7 @@ _MADE = ("released", "reports", "dagster", "models", "deid.sqlite", "deid.sqlite
 def migrate() -> int:
     """Move what arrived back to the landing folder, and what an earlier version made of it aside.
 
-    The next ``make run`` makes everything again, under ids that tell nothing of the notes.
+    The next ``make run`` makes everything again, under the names of this version.
     """
     settings = Settings.load()
     if not is_of_another_generation(settings.store):
@@ -41,7 +43,7 @@ def migrate() -> int:
 
 def _bring_back(settings: Settings) -> int:
     """Move each arrival to the landing folder, under another name where its own is taken, and return how many."""
-    arrived = sorted((settings.store / "restricted" / "landing").glob("*/*"))
+    arrived = list(_arrived(settings.store / "restricted" / "landing"))
     settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
     for path in arrived:
         target = settings.landing / path.name
@@ -50,6 +52,15 @@ def _bring_back(settings: Settings) -> int:
         _check_free(target)
         path.rename(target)
     return len(arrived)
+
+
+def _arrived(landing: Path) -> Iterator[Path]:
+    """Yield what arrived; of what was split or waited for it the whole, and no part."""
+    for folder in (landing, landing / ".whole", landing / ".large"):
+        for path in sorted(folder.glob("*/*")):
+            batch = path.parent.name
+            if not is_part(batch) and not batch.endswith((".whole", ".large", ".part", ".done")):
+                yield path
 
 
 def _check_free(target: Path) -> None:
