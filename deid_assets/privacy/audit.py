@@ -99,8 +99,16 @@ class Audit(Protocol):
     name: str
     version: str
     title: str
-    needs: frozenset[Need]
-    blind_spots: tuple[str, ...]
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What must be there."""
+        ...
+
+    @property
+    def blind_spots(self) -> tuple[str, ...]:
+        """What it cannot see."""
+        ...
 
     def run(self, material: Material) -> AuditResult:
         """Return what was found; the same for the same material, key and seed.

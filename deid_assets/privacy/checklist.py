@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.privacy.facts import Facts
 from deid_assets.privacy.lineage import Lineage
 from deid_assets.privacy.result import AuditResult, Outcome
@@ -75,7 +76,7 @@ ITEMS: tuple[Item, ...] = (
     Item("GDPR", "gdpr_singling_out", "Singling out, linkability and inference were tested (Recital 26).", AUDIT,
          ("reidentification",)),
     Item("GDPR", "gdpr_model", "Whether personal data can be drawn from the model was tested.", AUDIT,
-         ("extraction", "membership", "canaries")),
+         ("extraction", "membership", "canaries", "slot_fill")),
     Item("GDPR", "gdpr_legal_basis", "Every raw source has a legal basis or permit (Articles 6 and 9).", LEDGER),
     Item("GDPR", "gdpr_impact", "The impact on the patients was assessed (Article 35).", STATED),
     Item("GDPR", "gdpr_retention", "It is settled how long the data is kept, and how a patient objects.", STATED),
@@ -89,7 +90,16 @@ ITEMS: tuple[Item, ...] = (
 def answers(
     results: Sequence[AuditResult], facts: Facts, found: Lineage, *, items: Iterable[Item] = ITEMS
 ) -> list[Answer]:
-    """Return every item with its evidence. What the facts state of an item comes before what is found here."""
+    """Return every item with its evidence. What the facts state of an item comes before what is found here.
+
+    Raises:
+        ConfigError: The facts state evidence for an item that there is not.
+    """
+    items = tuple(items)
+    names = [item.name for item in items]
+    for name in facts.evidence:
+        if name not in names:
+            raise ConfigError(f"evidence.{name}: the checklist has no such item{did_you_mean(name, names)}")
     return [Answer(item, facts.evidence.get(item.name) or _evidence(item, results, found)) for item in items]
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 
 import pytest
 
+from deid_assets.core.errors import ConfigError
 from deid_assets.privacy.checklist import FOUND, ITEMS, answers
 from deid_assets.privacy.facts import Facts, Tier
 from deid_assets.privacy.gate import judge
@@ -110,6 +111,13 @@ def test_every_item_is_answered_by_something_and_named_once():
     assert told["gdpr_singling_out"] == ""  # a void audit is no evidence
     assert told["gdpr_model"] == "audit membership: failed"
     assert told["gdpr_legal_basis"] == "ledger: 2 sources, 1 of them raw, each with a permit"
+
+
+def test_evidence_for_an_item_that_there_is_not_is_refused():
+    wrong = facts().model_copy(update={"evidence": {"gdpr_imapct": "DPIA 7"}})
+
+    with pytest.raises(ConfigError, match=r"evidence\.gdpr_imapct: the checklist has no such item.*gdpr_impact"):
+        judge([], wrong, today=TODAY)
 
 
 def test_the_page_escapes_what_it_is_given_and_shows_gaps():

@@ -125,13 +125,22 @@ class Residue:
         precision = draws.beta(counts.right + 0.5, counts.wrong + 0.5, DRAWS)
         recall = draws.beta(counts.found + 0.5, counts.missed + 0.5, DRAWS)
         known = counts.right / (counts.right + counts.wrong), counts.found / (counts.found + counts.missed)
-        units = counts.found + counts.missed
-        of = {"chance": "an estimate, no attack", "units": units, "unit": "identifiers", "group": label}
+        expected = (
+            (LEFT, predicted * known[0] * (1 / known[1] - 1), predicted * precision * (1 / recall - 1)),
+            (DAMAGED, predicted * (1 - known[0]), predicted * (1 - precision)),
+        )
         return [
             Measurement.of_draws(
-                LEFT, predicted * known[0] * (1 / known[1] - 1), predicted * precision * (1 / recall - 1), **of
-            ),
-            Measurement.of_draws(DAMAGED, predicted * (1 - known[0]), predicted * (1 - precision), **of),
+                name,
+                value,
+                drawn,
+                chance="an estimate, no attack",
+                units=counts.found + counts.missed,
+                unit="identifiers",
+                group=label,
+            )
+            for name, value, drawn in expected
+            if counts.found + counts.missed > 1
         ]
 
     def _control(self, name: str, measured: Measurement, *, expected: bool) -> Control:
