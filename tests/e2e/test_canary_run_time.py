@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 
 import dagster as dg
 import pytest
 from canaries import META, NAME, PATIENT, SETTINGS, WORD, Replacer, drop, leaks, search
+from tiny_models import options_of
 
 from deid_assets import plugins
+from deid_assets.core.errors import PluginError
 from deid_assets.core.redact import Policy
 from deid_assets.defs.vaulting import redacted_notes
 
@@ -23,13 +26,16 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("plugin", INSTALLED)
-def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_records, plugin, capfd):
+def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_records, plugin, capfd, tmp_path):
     """The plugin itself reads every note with all logging on, then what it read is told, and one of eight errors raised."""
+    (tmp_path / "model").mkdir()
+    options = options_of(plugin, tmp_path / "model")
     try:
-        plugins.load(plugin)
-    except Exception as error:  # noqa: BLE001 - a model that is not here
-        pytest.skip(f"needs more than its name: {type(error).__name__}")
+        plugins.load(plugin, options=options)
+    except PluginError:
+        pytest.skip("its model, which is no folder, is not here")
     settings = f'[detectors.leaky]\nmode = "talk_and_each"\non = "record 400000"\nplugin = "{plugin}"\n'
+    settings += "".join(f"options.{name} = {json.dumps(value)}\n" for name, value in options.items())
     nest.configure(SETTINGS.replace("quarantined = 0.5", "quarantined = 1.0") + settings)
     batch = drop(nest, note_records)
     capfd.readouterr()
