@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.cli.app import say
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
@@ -25,8 +27,9 @@ from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, fo
 from deid_assets.formats.by_note import ByNote
 from deid_assets.formats.read_settings import READ_SETTINGS, read_options
 from deid_assets.languages import language_of
+from deid_assets.store.sealing import DigestSeal
 
-__all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "read_options"]
+__all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "read_options", "seal_of_environment"]
 
 CHUNK_CHARS = 250_000
 """Text given to a detector at once, and a step of the progress line."""
@@ -208,7 +211,25 @@ class SpansFile(ByNote[SpanSet]):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(_without_faults(read_spans(path)))
+        seal = seal_of_environment()
+
+        def tell() -> None:
+            if seal is not None:
+                say(
+                    f"{path.name}: plain digests, which confirm a guess at a note; write the file anew to have them sealed"
+                )
+
+        super().__init__(_without_faults(read_spans(path, seal=seal, on_plain=tell)))
+
+
+def seal_of_environment() -> DigestSeal | None:
+    """Return what seals the digests in spans files, or nothing where ``DEID_KEY`` is not set.
+
+    Raises:
+        ConfigError: The key is too short, or no key.
+    """
+    secret = secret_of_environment()
+    return None if secret is None else DigestSeal(Key(secret))
 
 
 def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:

@@ -96,7 +96,7 @@ class Carrier:
                 continue
             self._check_digest(record, edits, where)
             tally.notes += 1
-            digest = self._original(edits, where) if self.to_original else edits.new_digest
+            digest = self.seal.seal(self._original(edits, where)) if self.to_original else edits.new_digest
             yield {"id": note_id, "digest": digest, "spans": self._spans(spans, edits, tally, where)}
 
     def _check_digest(self, record: Mapping[str, Any], edits: EditMap, where: str) -> None:
@@ -104,7 +104,7 @@ class Carrier:
         wanted = edits.new_digest if self.to_original else self._original(edits, where)
         text = record.get("text")
         given = digest_of(text) if isinstance(text, str) else record.get("digest")
-        if given is not None and given != wanted:
+        if given is not None and given not in (wanted, self.seal.seal(wanted)):
             which = "redacted" if self.to_original else "original"
             raise InputError(
                 f"{where}: note {edits.note_id!r}: the spans are not of the {which} text that the edits are of; "

@@ -29,7 +29,15 @@ from deid_assets.cli.keeping.vault import KeyFileOption
 from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
 from deid_assets.cli.notes.redaction import Done, Redaction, choose_finder
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.streams import CHUNK_CHARS, PATIENTS_CHARS, NoteSource, Withheld, progress, read_options
+from deid_assets.cli.streams import (
+    CHUNK_CHARS,
+    PATIENTS_CHARS,
+    NoteSource,
+    Withheld,
+    progress,
+    read_options,
+    seal_of_environment,
+)
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import chunks_of
 from deid_assets.core.span import DisjointSpans, SpanSet
@@ -53,10 +61,12 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Find PHI and write spans.
 
-    Spans hold offsets, categories and scores, and no text.
+    Spans hold offsets, categories and scores, and no text. Each note's digest ties them to it, sealed with DEID_KEY
+    where that is set; a plain one confirms a guess at the note: keep such a file with the notes.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes], is_folder=False)
+    seal = seal_of_environment()
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), resolve_by, jobs))
     withheld, counted = Withheld(), {"notes": 0, "spans": 0}
 
@@ -72,7 +82,7 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
                     yield outcome
                 advance(len(chunk))
 
-    write_spans(out, found())
+    write_spans(out, found(), seal=seal)
     return finish(counted, withheld, out, as_json=as_json)
 
 
