@@ -145,7 +145,7 @@ def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:
         "learnt_from": [
             {"name": each.name, "role": each.role, "notes": each.notes, "spans": each.spans} for each in card.corpora
         ],
-        "these_are_its": next((each.role for each in card.corpora if each.digest == corpus.digest), ""),
+        "these_are_its": next((each.role for each in card.corpora if corpus.is_named(each.digest)), ""),
         "seconds": card.seconds,
         "size_bytes": card.size_bytes,
     }

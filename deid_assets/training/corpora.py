@@ -16,6 +16,7 @@ from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
 from deid_assets.synthesis import make_corpus
+from deid_assets.training.naming import name_of, plain_name_of
 
 SYNTHETIC = "synthetic"
 GOLD = "gold"
@@ -37,11 +38,17 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the notes and spans, in their order."""
-        parts = (
+        """Stands for the notes and spans, in their order; see ``name_of``."""
+        return name_of(self._content())
+
+    def is_named(self, digest: str) -> bool:
+        """Whether a digest, with or without the key, is that of these notes."""
+        return digest in (self.digest, plain_name_of(self._content()))
+
+    def _content(self) -> str:
+        return "\n".join(
             f"{document.note.note_id} {document.note.digest} {document.spans.spans}" for document in self.documents
         )
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     @property
     def spans(self) -> int:

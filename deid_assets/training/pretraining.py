@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from deid_assets import plugins
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.trainer import Report
+from deid_assets.training.naming import name_of
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.run import PART
 
@@ -45,7 +47,7 @@ class Record:
         recipe: All its values.
         fingerprint: Of the recipe, the notes and the plugin.
         notes: How many there were.
-        digests: SHA-256 of the text of each.
+        digests: Of the text of each; see ``name_of``.
     """
 
     recipe: Mapping[str, Any]
@@ -77,7 +79,7 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
     if not any(note.text.strip() for note in notes):
         raise InputError("there is no raw note with text; give --raw")
     settings = trainer.settings(recipe.settings)
-    digests = sorted(note.digest for note in notes)
+    digests = sorted(_name(note) for note in notes)
     whole = json.dumps([recipe.plugin, recipe.seed, settings, trainer.version, digests], sort_keys=True)
     fingerprint = hashlib.sha256(whole.encode()).hexdigest()
     if (out / RECORD).exists():
@@ -97,6 +99,10 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
         out.rmdir()
     part.rename(out)
     return record
+
+
+def _name(note: Note) -> str:
+    return note.digest if secret_of_environment() is None else name_of(note.digest)
 
 
 def _write(folder: Path, record: Record) -> None:
@@ -130,4 +136,5 @@ def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
     if not (folder / RECORD).exists():
         return []
     digests = read_record(folder).digests
-    return [note.note_id for note in notes if note.digest in digests]
+    # Of folders that were written without a key, and before keys were used, the plain ones.
+    return [note.note_id for note in notes if not digests.isdisjoint((_name(note), note.digest))]

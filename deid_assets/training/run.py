@@ -21,6 +21,7 @@ from deid_assets.system.atomic import replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
+from deid_assets.training.naming import name_of
 from deid_assets.training.recipe import Recipe, Strategy, check_strategy
 from deid_assets.training.scoring import score
 
@@ -151,7 +152,7 @@ def _grouping(recipe: Recipe, documents: Sequence[Document]) -> int:
 
 def _fingerprint(recipe: Recipe, task: Task, materials: Materials, trainer: Trainer) -> str:
     plugin = plugins.available(plugins.TRAINERS)[trainer.name]
-    raw = hashlib.sha256("".join(note.digest for note in materials.raw).encode()).hexdigest()
+    raw = name_of("".join(note.digest for note in materials.raw))
     corpora = [(role, corpus.digest) for role, corpus in named(materials)]
     values = [recipe.digest, plugin.code_version, dict(task.settings), corpora, raw]
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()

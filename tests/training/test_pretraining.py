@@ -56,6 +56,21 @@ def test_the_folder_knows_the_notes_that_it_learnt_from(model: Path) -> None:
     assert "fever" not in (model / RECORD).read_text()
 
 
+def test_with_a_key_the_folder_tells_it_to_its_holder_alone(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEID_KEY", "5a" * 32)
+    pretrain_model(recipe(), NOTES, tmp_path / "lm")
+
+    written = b"".join(path.read_bytes() for path in (tmp_path / "lm").rglob("*") if path.is_file())
+    assert not [note for note in NOTES if note.digest.encode() in written]
+    assert read_record(tmp_path / "lm").fingerprint != read_record(model).fingerprint
+    assert learnt_from(tmp_path / "lm", NOTES[:2]) == ["n0", "n1"]
+    assert learnt_from(model, NOTES[:2]) == ["n0", "n1"]  # written without a key
+    monkeypatch.setenv("DEID_KEY", "a5" * 32)
+    assert learnt_from(tmp_path / "lm", NOTES[:2]) == []
+
+
 def test_a_given_model_is_gone_on_from(model: Path, tmp_path: Path) -> None:
     pretrain_model(recipe(encoder=str(model)), [*NOTES, Note("x", "Day and cough.")], tmp_path / "more")
 
