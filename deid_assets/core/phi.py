@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import resources
 
@@ -65,20 +65,36 @@ class Profile:
         name: How the profile is chosen.
         labels: Category to the profile's label; a category that is absent is not PHI under this profile.
         source: Where the definition comes from.
+        native: Labels of the task itself, finer than the categories, to the category that each lies in. A span that
+            carries one is counted under it: a patient's name taken for a doctor's is wrong.
     """
 
     name: str
     labels: Mapping[Phi, str]
     source: str
+    native: Mapping[str, Phi] = field(default_factory=dict)
 
-    def label_of(self, label: Phi) -> str | None:
-        """The profile's label for a category, or ``None`` where the profile does not count it."""
-        return self.labels.get(label)
+    def label_of(self, label: Phi, native_label: str = "") -> str | None:
+        """The profile's label for a category, or ``None`` where the profile does not count it.
+
+        Args:
+            label: The category.
+            native_label: The span's own label; followed where it is the task's and lies in the category.
+        """
+        found = self.labels.get(label)
+        return native_label if found is not None and self.native.get(native_label) is label else found
 
 
 def _read() -> dict[str, Profile]:
     tables = tomllib.loads((resources.files(__package__) / "profiles.toml").read_text("utf-8"))
-    return {name: Profile(name, _by_category(table["labels"]), table["source"]) for name, table in tables.items()}
+    return {
+        name: Profile(name, _by_category(table["labels"]), table["source"], _native(table.get("native", {})))
+        for name, table in tables.items()
+    }
+
+
+def _native(groups: Mapping[str, str]) -> dict[str, Phi]:
+    return {label: Phi(category) for category, labels in groups.items() for label in labels.split()}
 
 
 def _by_category(groups: Mapping[str, str]) -> dict[Phi, str]:

@@ -36,8 +36,9 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     """Return the official counts of one note.
 
     As in the official scorer there is no scope: a prediction counts as wrong where it meets no gold, whatever its
-    label. Labels are those of our profile: where one stands for several of MEDDOCAN's, as for the names of patients and
-    of staff, taking one for the other is not counted as wrong.
+    label. A span that carries one of MEDDOCAN's labels is counted under it, on both sides, as the task does; a span
+    without one under our profile's label of its category: a detector that knows names alone is right on patients'
+    names and wrong on staff's.
 
     Args:
         note: Letters and digits are looked for between its spans.
@@ -48,9 +49,13 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
         DigestError: A set of spans is of another note or another text.
         OffsetError: A span ends after the note does.
     """
-    labels, text = MEDDOCAN.labels, note.text
+    text = note.text
     gold_ner, pred_ner = (
-        {(labels[span.label], span.start, span.end) for span in side.checked(note) if span.label in labels}
+        {
+            (label, span.start, span.end)
+            for span in side.checked(note)
+            if (label := MEDDOCAN.label_of(span.label, span.native_label)) is not None
+        }
         for side in (gold, pred)
     )
     gold_spans, pred_spans = ({(start, end) for _, start, end in side} for side in (gold_ner, pred_ner))

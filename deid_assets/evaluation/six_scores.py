@@ -72,8 +72,8 @@ HIPAA_CATEGORIES = frozenset({
     Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT, Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.BIOMETRIC, Phi.ID,
 })
 # fmt: on
-"""Labels that i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015). Staff's names count here too, which ``Phi`` does
-not tell from patients', and so do identifiers in general, which the official scorer lists but does not match."""
+"""Labels that i2b2 2014 scores as HIPAA's (Stubbs, Kotfila and Uzuner 2015). Staff's names count here too, which a category
+does not tell from patients', and so do identifiers in general, which the official scorer lists but does not match."""
 
 
 def restricted(profile: Profile, categories: frozenset[Phi], *, name: str) -> Profile:
@@ -85,7 +85,8 @@ def restricted(profile: Profile, categories: frozenset[Phi], *, name: str) -> Pr
     labels = {category: label for category, label in profile.labels.items() if category in categories}
     if not labels:
         raise ConfigError(f"profile {profile.name!r} counts none of the categories given; choose others")
-    return Profile(name, labels, f"{profile.source}; restricted to {len(labels)} categories")
+    native = {label: category for label, category in profile.native.items() if category in labels}
+    return Profile(name, labels, f"{profile.source}; restricted to {len(labels)} categories", native)
 
 
 I2B2_HIPAA_VIEWS = Views(
@@ -145,6 +146,8 @@ def six_scores(
 ) -> SixScores:
     """Return the counts of many notes; read once, so that they may be a stream.
 
+    Sub-categories are the task's own where a span carries one: ``PATIENT`` and ``DOCTOR`` are told apart.
+
     Spans with the same boundaries and label count once. Predictions may overlap, gold may not.
 
     Args:
@@ -183,6 +186,7 @@ class _Tally:
             for label in coarse
             if coarse[label] in in_scope
         }
+        self._fine = views.fine
         self._counted = frozenset(coarse)
         self._sums: dict[_Cell, tuple[Counter[str], Counter[str], Counter[str]]] = {
             cell: (Counter(), Counter(), Counter()) for cell in _CELLS
@@ -225,8 +229,11 @@ class _Tally:
             )
 
     def _spans(self, spans: SpanSet) -> list[tuple[int, int, tuple[str, str, str]]]:
-        names = self._names
-        return [(span.start, span.end, names[span.label]) for span in spans.spans if span.label in names]
+        return [
+            (span.start, span.end, (self._fine.label_of(span.label, span.native_label) or names[0], *names[1:]))
+            for span in spans.spans
+            if (names := self._names.get(span.label))
+        ]
 
     def _compare(self, cell: _Cell, gold: set[_Item], pred: set[_Item]) -> None:
         tp, fp, fn = self._sums[cell]

@@ -1,22 +1,21 @@
-"""Several recipes, or one over folds, in one table: means and standard deviations over seeds or folds."""
+"""Several recipes, or one over folds, in one table: all figures of a row are of the same runs or folds."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import hypot
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
+from deid_assets.evaluation.folds import corrected, mann_whitney
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus, folds
 from deid_assets.training.recipe import Recipe
-from deid_assets.training.run import Materials, Progress, open_model, train_model
+from deid_assets.training.run import Materials, Progress, train_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +25,20 @@ class Row:
     Args:
         recipe: Its name.
         cards: Of its model, or of one model per fold.
-        f1: Strict micro F1 on test notes under the tag labels, one per seed, or per fold.
-        six: The six scores of the kept models; those of folds are pooled.
+        f1: Strict micro F1 on test notes under the tag labels, one per run, or per fold.
+        six: Micro F1 of the six scores of the same runs or folds; empty for one of an older version.
+        over: What they are of: ``runs`` or ``folds``.
     """
 
     recipe: str
     cards: Sequence[Card] = field(repr=False)
     f1: Sequence[float]
-    six: SixScores = field(repr=False)
+    six: Sequence[Mapping[str, float | None]] = field(repr=False)
+    over: str = "runs"
 
     @property
     def mean(self) -> float:
-        """Mean over seeds or folds."""
+        """Mean over runs or folds."""
         return fmean(self.f1)
 
     @property
@@ -50,24 +51,78 @@ class Row:
         """Seconds of training, all seeds and folds."""
         return sum(card.seconds for card in self.cards)
 
-    def six_f1(self) -> dict[str, float | None]:
-        """Return micro F1 by level and granularity, in the order of Catelli (2021), table 4.1."""
-        return {
-            f"{level.value} {granularity.value}": self.six.micro(level, granularity).f1
-            for level in (Level.ENTITY, Level.TOKEN)
-            for granularity in Granularity
-        }
+    def six_f1(self) -> dict[str, tuple[float | None, float | None]]:
+        """Return mean and standard deviation of each of the six scores; no mean where a run has none of it."""
+        found: dict[str, tuple[float | None, float | None]] = {}
+        for name in self.six[0] if self.six else ():
+            values = [one[name] for one in self.six]
+            known = [value for value in values if value is not None]
+            whole = len(known) == len(values)
+            found[name] = (fmean(known) if whole else None, stdev(known) if whole and len(known) > 1 else None)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return what a machine reads."""
+        six = self.six_f1()
         return {
             "recipe": self.recipe,
+            "over": self.over,
             "f1": list(self.f1),
             "mean": self.mean,
             "deviation": self.deviation,
             "seconds": self.seconds,
-            "six": self.six_f1(),
+            "six": {name: mean for name, (mean, _) in six.items()},
+            "six_deviation": {name: deviation for name, (_, deviation) in six.items()},
+            "each": [dict(one) for one in self.six],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A recipe against the first of a table.
+
+    Args:
+        recipe: Its name.
+        mean: Its mean F1 less the first's.
+        deviation: Of that, both deviations propagated (Vakili 2025).
+        u: Mann-Whitney's U over runs or folds.
+        p: Two-sided, not corrected.
+        p_corrected: Holm's, over all recipes of the table.
+        effect: Share of the pairs in which the recipe is better, ties counting one half.
+    """
+
+    recipe: str
+    mean: float
+    deviation: float
+    u: float
+    p: float
+    p_corrected: float
+    effect: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a machine reads."""
+        return asdict(self)
+
+
+def differences(rows: Sequence[Row]) -> list[Difference]:
+    """Return each recipe against the first; those with fewer than two runs or folds have no deviation and are left out."""
+    first, *others = [row for row in rows if row.deviation is not None] or [None]
+    if first is None or first.deviation is None:
+        return []
+    tests = {row.recipe: mann_whitney(row.f1, first.f1) for row in others}
+    p = corrected({name: test.p for name, test in tests.items()})
+    return [
+        Difference(
+            row.recipe,
+            row.mean - first.mean,
+            hypot(row.deviation or 0.0, first.deviation),
+            tests[row.recipe].u,
+            tests[row.recipe].p,
+            p[row.recipe],
+            tests[row.recipe].effect,
+        )
+        for row in others
+    ]
 
 
 def compare_recipes(
@@ -94,8 +149,7 @@ def compare_recipes(
             raise ConfigError("a table of recipes compares them on test notes; give --test")
         folder = out / recipe.name
         card = train_model(recipe, materials[recipe.name], folder, progress=progress)
-        f1 = [run.test_f1 for run in card.runs if run.test_f1 is not None]
-        rows.append(Row(recipe.name, [card], f1, _six(recipe, folder, test)))
+        rows.append(_row(recipe.name, [card], kept_alone=False))
     return rows
 
 
@@ -119,7 +173,7 @@ def cross_validate(
     if materials.dev is not None or materials.test is not None:
         raise ConfigError("folds take their own test and development notes; leave out --dev and --test")
     *others, divided = materials.corpora
-    cards, f1, six = [], [], SixScores()
+    cards = []
     for number, (train, test) in enumerate(folds(divided.documents, count=count, seed=recipe.seed), start=1):
         folder = out / f"{recipe.name}-fold-{number}"
         fold = Materials(
@@ -129,19 +183,14 @@ def cross_validate(
         )
         card = train_model(recipe, fold, folder, progress=progress)
         cards.append(card)
-        f1 += [run.test_f1 for run in card.runs if run.test_f1 is not None and run.kept]
-        six += _six(recipe, folder, Corpus(divided.name, tuple(test)))
         if not keep:
             shutil.rmtree(folder)
-    return Row(recipe.name, cards, f1, six)
+    return _row(recipe.name, cards, kept_alone=True)
 
 
-def _six(recipe: Recipe, folder: Path, test: Corpus) -> SixScores:
-    outcomes = detect(open_model(recipe, folder), [document.note for document in test.documents])
-    found = [
-        SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
-        for document, outcome in zip(test.documents, outcomes, strict=True)
-    ]
-    return six_scores(
-        (document.note, document.spans, spans) for document, spans in zip(test.documents, found, strict=True)
-    )
+def _row(recipe: str, cards: Sequence[Card], *, kept_alone: bool) -> Row:
+    """Return a row of every run of a model, or of the kept run of each fold."""
+    runs = [run for card in cards for run in card.runs if run.kept or not kept_alone]
+    f1 = [run.test_f1 for run in runs if run.test_f1 is not None]
+    six = [run.six for run in runs if run.six is not None]
+    return Row(recipe, cards, f1, six if len(six) == len(f1) else [], "folds" if kept_alone else "runs")

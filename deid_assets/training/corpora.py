@@ -145,7 +145,7 @@ def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[li
     Raises:
         InputError: All documents belong to one patient.
     """
-    ranks = {owner(document): _rank(owner(document), seed) for document in documents}
+    ranks = split_order(documents, seed=seed)
     if len(ranks) < 2:
         raise InputError("the corpus has the notes of one patient only, so none can be held out; give --dev")
     ordered = sorted(ranks, key=lambda name: ranks[name])
@@ -155,6 +155,11 @@ def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[li
         [document for document in documents if owner(document) not in held],
         [document for document in documents if owner(document) in held],
     )
+
+
+def split_order(documents: Sequence[Document], *, seed: int) -> dict[str, float]:
+    """Return a number for each owner by which its notes are drawn; it depends on the seed and the owner alone."""
+    return {owner(document): _rank(owner(document), seed) for document in documents}
 
 
 def folds(documents: Sequence[Document], *, count: int, seed: int) -> list[tuple[list[Document], list[Document]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -30,6 +30,7 @@ class Judged:
         folder: Its model.
         dev: Scores on the development notes.
         test: Scores on the test notes, where there are some.
+        six: Micro F1 of the six scores on the test notes, where there are some.
         curve: Its epochs.
         seconds: Wall clock of the process that ended the training.
     """
@@ -38,6 +39,7 @@ class Judged:
     folder: Path
     dev: TagScores
     test: TagScores | None
+    six: Mapping[str, float | None] | None
     curve: Sequence[Epoch]
     seconds: float
 
@@ -102,6 +104,7 @@ def _run(judged: Judged, *, is_kept: bool) -> Run:
         seed=judged.seed,
         dev_f1=round(judged.dev.micro.f1 or 0.0, 4),
         test_f1=None if judged.test is None else round(judged.test.micro.f1 or 0.0, 4),
+        six=judged.six,
         seconds=round(judged.seconds, 1),
         kept=is_kept,
     )

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from deid_assets import plugins
-from deid_assets.core.detector import Detector
+from deid_assets.core.detector import Detector, detect
 from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -23,7 +23,7 @@ from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
 from deid_assets.training.naming import name_of
 from deid_assets.training.recipe import Recipe, Strategy, check_strategy
-from deid_assets.training.scoring import score
+from deid_assets.training.scoring import score, score_outcomes, six_f1
 
 PART = ".part"
 
@@ -208,11 +208,14 @@ def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Ju
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     points = (Epoch(**json.loads(line)) for line in lines)
     curve = {(point.phase, point.epoch): point for point in points}
+    tested = () if test is None else test.documents
+    outcomes = detect(detector, [document.note for document in tested]) if tested else []
     return Judged(
         seed=task.seed,
         folder=folder,
         dev=score(detector, task.dev, native=task.native),
-        test=None if test is None else score(detector, test.documents, native=task.native),
+        test=score_outcomes(outcomes, tested, native=task.native) if tested else None,
+        six=six_f1(outcomes, tested) if tested else None,
         curve=tuple(curve.values()),
         seconds=float(folder.with_suffix(".done").read_text()),
     )

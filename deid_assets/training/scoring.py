@@ -15,6 +15,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document, tag_label
 from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.six_scores import Granularity, Level, six_scores
 
 RESAMPLES = 1_000
 MICRO = "ALL"
@@ -79,6 +80,23 @@ def score(detector: Detector, documents: Sequence[Document], *, native: bool) ->
         TrainingError: There is no note, or the tagger could not read any.
     """
     return score_outcomes(detect(detector, [document.note for document in documents]), documents, native=native)
+
+
+def six_f1(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document]) -> dict[str, float | None]:
+    """Return micro F1 by level and granularity of a tagger's answers, in the order of Catelli (2021), table 4.1."""
+    found = six_scores(
+        (
+            document.note,
+            document.spans,
+            SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome,
+        )
+        for document, outcome in zip(documents, outcomes, strict=True)
+    )
+    return {
+        f"{level.value} {granularity.value}": found.micro(level, granularity).f1
+        for level in (Level.ENTITY, Level.TOKEN)
+        for granularity in Granularity
+    }
 
 
 def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document], *, native: bool) -> TagScores:

@@ -75,3 +75,36 @@ def test_spans_of_another_text_are_refused():
     note, spans = marked("<NAME>Ana</NAME> vino.")
     with pytest.raises(DigestError):
         meddocan_counts(note, spans, SpanSet.of(Note("marked", "Eva vino."), [Span(0, 3, Phi.NAME)]))
+
+
+def native(text, *spans):
+    note = Note("n", text)
+    return note, SpanSet.of(note, [Span(start, end, label, native_label=own) for start, end, label, own in spans])
+
+
+def test_the_tasks_own_labels_are_told_apart_where_spans_carry_them():
+    text = "Ana vio a Eva en el CS Sur y en el HU Norte."
+    staff, patient = "NOMBRE_PERSONAL_SANITARIO", "NOMBRE_SUJETO_ASISTENCIA"
+    note, gold = native(
+        text, (0, 3, Phi.NAME, staff), (10, 13, Phi.NAME, patient), (20, 26, Phi.HOSPITAL, "CENTRO_SALUD"),
+        (35, 43, Phi.HOSPITAL, ""),
+    )  # fmt: skip
+    _, swapped = native(
+        text, (0, 3, Phi.NAME, patient), (10, 13, Phi.NAME, staff), (20, 26, Phi.HOSPITAL, ""),
+        (35, 43, Phi.HOSPITAL, "CENTRO_SALUD"),
+    )  # fmt: skip
+    _, plain = native(
+        text, (0, 3, Phi.NAME, ""), (10, 13, Phi.NAME, ""), (20, 26, Phi.HOSPITAL, ""), (35, 43, Phi.HOSPITAL, "")
+    )
+
+    assert meddocan_counts(note, gold, gold).ner == Counts(4, 0, 0)
+    assert meddocan_counts(note, gold, swapped).ner == Counts(0, 4, 4)
+    assert meddocan_counts(note, gold, swapped).spans == Counts(4, 0, 0)
+    assert meddocan_counts(note, gold, plain).ner == Counts(2, 2, 2)
+
+
+def test_another_corpus_labels_are_left_aside():
+    note, gold = native("Ana vino.", (0, 3, Phi.NAME, "NOMBRE_SUJETO_ASISTENCIA"))
+    _, pred = native("Ana vino.", (0, 3, Phi.NAME, "PATIENT"))
+
+    assert meddocan_counts(note, gold, pred).ner == Counts(1, 0, 0)

@@ -269,3 +269,20 @@ def test_notes_add_up_and_coarser_labels_never_score_less(gold, pred, other_gold
     for level in Level:
         found = [total.micro(level, by).tp for by in Granularity]
         assert found == sorted(found)
+
+
+def test_sub_categories_are_the_tasks_own_where_spans_carry_them():
+    note = Note("n", "Lee saw Ray.")
+    gold = SpanSet.of(
+        note, [Span(0, 3, Phi.NAME, native_label="DOCTOR"), Span(8, 11, Phi.NAME, native_label="PATIENT")]
+    )
+    swapped = SpanSet.of(
+        note, [Span(0, 3, Phi.NAME, native_label="PATIENT"), Span(8, 11, Phi.NAME, native_label="DOCTOR")]
+    )
+    found = six_scores([(note, gold, swapped)])
+
+    for level in (Level.ENTITY, Level.TOKEN):
+        assert found.micro(level, Granularity.SUB_CATEGORY) == Counts(0, 2, 2)
+        assert found.micro(level, Granularity.CATEGORY) == Counts(2, 0, 0)
+        assert found.micro(level, Granularity.BINARY) == Counts(2, 0, 0)
+    assert set(found.by_label(Level.ENTITY, Granularity.SUB_CATEGORY)) == {"DOCTOR", "PATIENT"}

@@ -78,6 +78,10 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     labels: LabelMapOption = None,
     changes: SettingOption = None,
     folds: Arg[int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")] = 0,
+    curve: Arg[
+        bool, typer.Option("--curve", help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.")
+    ] = False,
+    sizes: Arg[str, typer.Option(metavar="N,N", help="Notes of the learning curve.")] = "5,10,20,50",
     as_json: JsonOption = False,
 ) -> int:
     """Train taggers as recipes say.
@@ -87,6 +91,14 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     """
     from deid_assets.cli.training.runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
 
+    if curve:
+        from deid_assets.cli.training.curve import draw_curve  # noqa: PLC0415 - heavy
+
+        with epochs() as progress:
+            changed = changes_of(changes or [], labels)
+            return draw_curve(
+                recipe, changed, progress, train=train_on or [], test=test, sizes=sizes, out=out, as_json=as_json
+            )
     wanted = Requested.read(recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
     with epochs() as progress:
         if folds:

@@ -11,10 +11,12 @@ from deid_assets.cli.app import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
-from deid_assets.training.comparison import Row, compare_recipes, cross_validate
+from deid_assets.training.comparison import Row, compare_recipes, cross_validate, differences
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.recipe import Strategy
 from deid_assets.training.run import Progress
+
+_SIX = ("S_E", "C_E", "B_E", "S_T", "C_T", "B_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +131,45 @@ def cross_validated(wanted: Requested, out: Path, folds: int, progress: Progress
 
 
 def _show_rows(rows: Sequence[Row], *, as_json: bool) -> int:
+    found = {difference.recipe: difference for difference in differences(rows)}
     if as_json:
-        print_json([row.to_json() for row in rows])
+        compared_with = {name: {"difference": difference.to_json()} for name, difference in found.items()}
+        print_json([row.to_json() | compared_with.get(row.recipe, {}) for row in rows])
         return 0
-    headings = ("recipe", "F1", "sd", "S_E", "C_E", "B_E", "S_T", "C_T", "B_T", "s")
     shown = [
-        (row.recipe, _ratio(row.mean), _ratio(row.deviation), *map(_ratio, row.six_f1().values()), f"{row.seconds:.0f}")
+        (row.recipe, str(len(row.f1)), _spread(row.mean, row.deviation), *_six(row), f"{row.seconds:.0f}")
         for row in sorted(rows, key=lambda row: -row.mean)
     ]
-    print_table(headings, shown, numbers_from=1)
+    over = rows[0].over
+    print_table(("recipe", over, "F1", *_SIX, "s"), shown, numbers_from=1)
+    if over == "folds":
+        each = [
+            (row.recipe, str(fold), _ratio(f1), *(map(_ratio, row.six[fold - 1].values()) if row.six else ["-"] * 6))
+            for row in rows
+            for fold, f1 in enumerate(row.f1, start=1)
+        ]
+        print_table(("recipe", "fold", "F1", *_SIX), each, numbers_from=1)
+    if found:
+        against = [
+            (name, f"{one.mean:+.4f} ±{one.deviation:.4f}", f"{one.u:g}", f"{one.p:.4f}", f"{one.p_corrected:.4f}",
+             f"{one.effect:.2f}")
+            for name, one in found.items()
+        ]  # fmt: skip
+        print_table((f"against {rows[0].recipe}", "F1", "U", "p", "p (Holm)", "better"), against, numbers_from=1)
     say(
-        "F1: strict, on test notes, under the tag labels. S, C, B: the six scores of i2b2 2014 by sub-category, category and "
-        "PHI or not, of entities (E) and tokens (T). s: seconds of training"
+        f"means ± standard deviation over the same {over}. F1: strict, on test notes, under the tag labels. S, C, B: the six "
+        "scores of i2b2 2014 by sub-category, category and PHI or not, of entities (E) and tokens (T). s: seconds of "
+        "training. U: Mann and Whitney's, two-sided; better: share of the pairs"
     )
     return 0
+
+
+def _six(row: Row) -> list[str]:
+    return [_spread(*found) for found in row.six_f1().values()] or ["-"] * len(_SIX)
+
+
+def _spread(mean: float | None, deviation: float | None) -> str:
+    return _ratio(mean) + (f" ±{deviation:.4f}" if deviation is not None else "")
 
 
 def _ratio(value: float | None) -> str:

@@ -1,0 +1,172 @@
+"""Learning curves: what a few annotated notes of one's own add to a detector that is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid_assets import plugins
+from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.phi import HARMONISED
+from deid_assets.core.span import SpanSet
+from deid_assets.core.trainer import Document
+from deid_assets.evaluation.comparison import Comparison, Ratio, Row
+from deid_assets.evaluation.counts import Scheme
+from deid_assets.evaluation.resampling import compare
+from deid_assets.evaluation.score import evaluate_by_note
+from deid_assets.training.corpora import Corpus, check_apart, owner, split, split_order
+from deid_assets.training.recipe import Recipe, Strategy
+from deid_assets.training.run import Materials, Progress, open_model, train_model
+
+SIZES = (5, 10, 20, 50)
+TEST_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One size of a curve, in union with the detector that is there.
+
+    Args:
+        notes: Of one's own that were trained on; 0 for what the detector finds alone.
+        covered: Notes of which every identifier is covered.
+        recall: Share of the characters of identifiers that are covered.
+        precision: Share of the covered characters that are of identifiers.
+        gain: Recall less that of the detector alone, with the bounds of the paired bootstrap and p; none at 0.
+        loss: As ``gain``, of precision.
+        seconds: Of training.
+    """
+
+    notes: int
+    covered: int
+    recall: float | None
+    precision: float | None
+    gain: tuple[float, float, float, float] | None
+    loss: tuple[float, float, float, float] | None
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a machine reads."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a curve is drawn of.
+
+    Args:
+        recipe: How a tagger is trained.
+        own: Annotated notes of one's own.
+        test: Notes to score on; half of the patients of ``own`` where not given.
+        beside: Corpora that are trained on at every size, such as synthetic ones.
+        sizes: Notes of one's own, ascending.
+        detector: What is there already.
+    """
+
+    recipe: Recipe
+    own: Corpus
+    test: Corpus | None = None
+    beside: Sequence[Corpus] = field(default=())
+    sizes: Sequence[int] = SIZES
+    detector: str = "rules"
+
+
+def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[list[Point], int]:
+    """Train on ever more notes of one's own and score each model in union with the detector that is there.
+
+    The notes are drawn at random by patient, the smaller sets inside the larger. Development notes are taken from the
+    corpora beside, so that every note of one's own is trained on; without such corpora from one's own.
+
+    Args:
+        wanted: What, and how.
+        out: Folder for the models.
+        progress: Called after each epoch.
+
+    Returns:
+        The points, the detector alone first, and the notes that were scored on.
+
+    Raises:
+        ConfigError: The sizes are not ascending numbers from 1.
+        InputError: There are fewer notes than the least size, or test notes are among the training notes.
+    """
+    sizes = list(wanted.sizes)
+    if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1:
+        raise ConfigError(f"sizes {', '.join(map(str, sizes)) or 'none'}: give ascending numbers from 1")
+    pool, test = list(wanted.own.documents), wanted.test
+    if test is None:
+        pool, held = split(pool, share=TEST_SHARE, seed=wanted.recipe.seed)
+        test = Corpus(wanted.own.name, tuple(held))
+    check_apart(pool, test.documents, role="test")
+    if len(pool) < sizes[0]:
+        raise InputError(f"{len(pool)} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
+    rank = split_order(pool, seed=wanted.recipe.seed)
+    ordered = sorted(pool, key=lambda document: (rank[owner(document)], document.note.note_id))
+    there = _answers(plugins.load(wanted.detector), test)
+    found, seconds = {"0": there}, {"0": 0.0}
+    for size in [size for size in sizes if size <= len(ordered)]:
+        drawn = Corpus(f"{wanted.own.name}, {size} notes", tuple(ordered[:size]))
+        recipe, materials = _materials(wanted, drawn)
+        card = train_model(recipe, materials, out / f"notes-{size}", progress=progress)
+        model = _answers(open_model(recipe, out / f"notes-{size}"), test)
+        found[str(size)] = [_union(one, other) for one, other in zip(there, model, strict=True)]
+        seconds[str(size)] = card.seconds
+    return _points(test, found, seconds), len(test.documents)
+
+
+def _materials(wanted: Wanted, drawn: Corpus) -> tuple[Recipe, Materials]:
+    if not wanted.beside:
+        return _as(wanted.recipe, 1), Materials(corpora=[drawn])
+    train, dev = [], []
+    for corpus in wanted.beside:
+        rest, held = split(corpus.documents, share=wanted.recipe.dev_share, seed=wanted.recipe.seed)
+        train.append(Corpus(corpus.name, tuple(rest)))
+        dev += held
+    return _as(wanted.recipe, len(train) + 1), Materials(corpora=[*train, drawn], dev=Corpus("dev", tuple(dev)))
+
+
+def _as(recipe: Recipe, corpora: int) -> Recipe:
+    return recipe.model_copy(update={"strategy": Strategy.MIX if corpora > 1 else Strategy.SINGLE, "corpora": ()})
+
+
+def _answers(detector: Detector, corpus: Corpus) -> list[SpanSet]:
+    outcomes = detect(detector, [document.note for document in corpus.documents])
+    return [
+        SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
+        for document, outcome in zip(corpus.documents, outcomes, strict=True)
+    ]
+
+
+def _union(one: SpanSet, other: SpanSet) -> SpanSet:
+    return SpanSet(one.note_id, one.digest, tuple({*one.spans, *other.spans}))
+
+
+def _points(test: Corpus, found: Mapping[str, Sequence[SpanSet]], seconds: Mapping[str, float]) -> list[Point]:
+    rows: dict[str, Mapping[str, Row]] = {}
+    covered = {}
+    for name, answers in found.items():
+        evaluation, rows[name] = evaluate_by_note(
+            ((document.spans, spans) for document, spans in zip(test.documents, answers, strict=True)),
+            profile=HARMONISED,
+            scope=_scope(test.documents),
+            lengths={document.note.note_id: len(document.note.text) for document in test.documents},
+        )
+        covered[name] = evaluation.notes.covered
+    patients = {document.note.note_id: owner(document) for document in test.documents}
+    compared = compare(rows, patients=patients)
+    return [_point(compared, name, covered[name], seconds[name]) for name in found]
+
+
+def _scope(documents: Sequence[Document]) -> frozenset[Any]:
+    return frozenset(span.label for document in documents for span in document.spans)
+
+
+def _point(compared: Comparison, name: str, covered: int, seconds: float) -> Point:
+    values, gaps = [], []
+    for ratio in (Ratio.RECALL, Ratio.PRECISION):
+        interval = compared.interval(name, Scheme.CHARACTERS, ratio)
+        gap = compared.difference(name, Scheme.CHARACTERS, ratio)
+        values.append(interval.value if interval else None)
+        gaps.append((gap.value, gap.low, gap.high, gap.p) if gap else None)
+    return Point(int(name), covered, values[0], values[1], gaps[0], gaps[1], seconds)
