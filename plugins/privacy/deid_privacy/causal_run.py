@@ -169,9 +169,9 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
     with quiet():
         if isinstance(model, peft.PeftModel):
-            model.save_pretrained(folder / "adapter")
+            model.save_pretrained(str(folder / "adapter"))
             model.merge_adapter()
-            whole = model.get_base_model()
+            whole: Any = model.get_base_model()
             state = {
                 name.replace(".base_layer", ""): tensor
                 for name, tensor in whole.state_dict().items()

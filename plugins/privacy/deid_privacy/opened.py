@@ -77,7 +77,8 @@ def open_model(folder: Path, *, device: str | None = None) -> LanguageModel:
     loader: Any = transformers.AutoModelForMaskedLM if kind == "masked" else transformers.AutoModelForCausalLM
     try:
         with quiet():
-            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            reader: Any = transformers.AutoTokenizer
+            tokenizer: Any = reader.from_pretrained(str(folder), local_files_only=True)
             model, info = loader.from_pretrained(
                 str(folder),
                 local_files_only=True,

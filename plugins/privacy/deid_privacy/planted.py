@@ -138,16 +138,23 @@ class Planted:
 
 
 def planted_corpus(
-    *, notes: int, people: int = 4, repeats: Sequence[int] = REPEATS, seed: int = 1, longest: int = 24
+    *,
+    notes: int,
+    people: int = 4,
+    repeats: Sequence[int] = REPEATS,
+    seed: int = 1,
+    longest: int = 24,
+    canaries: int = 1,
 ) -> Planted:
     """Return a corpus of short notes: sentences of the project's generator, people's conditions, and canaries.
 
     Args:
         notes: Sentences of the generator in each of the three parts.
-        people: Planted people for each number of repeats, as many controls, and one canary with its control.
+        people: Planted people for each number of repeats, and as many controls.
         repeats: How often each is said.
         seed: Of every draw.
         longest: Most words in a note.
+        canaries: Canaries for each number of repeats, and as many controls.
 
     Raises:
         InputError: The generator's notes have too few sentences or names for so much.
@@ -156,14 +163,14 @@ def planted_corpus(
     names = _names(2 * people * 2 * len(repeats), seed=seed)
     texts = _texts(notes * 3, avoid=frozenset(" ".join(names).split()), seed=seed, longest=longest)
     planted = _people(names, repeats, people, rng)
-    canaries = _canaries(repeats, rng)
+    secrets = _canaries([times for times in repeats for _ in range(canaries)], rng)
     parts = [
         [_note(f"{part}-{number:05d}", text) for number, text in enumerate(texts[at * notes : (at + 1) * notes])]
         for at, part in enumerate(("training", "held", "calibration"))
     ]
-    parts[0] += planted_notes(planted, canaries)
+    parts[0] += planted_notes(planted, secrets)
     rng.shuffle(parts[0])
-    return Planted(tuple(parts[0]), tuple(parts[1]), tuple(parts[2]), planted, canaries)
+    return Planted(tuple(parts[0]), tuple(parts[1]), tuple(parts[2]), planted, secrets)
 
 
 def planted_notes(people: Sequence[Person], canaries: Sequence[Canary] = (), *, twin: bool = False) -> list[Note]:

@@ -73,17 +73,23 @@ def self_bleu(texts: Sequence[Sequence[str]], n: int, *, most: int = 200, seed: 
         most: Texts of a random subset that are set against the others of it.
         seed: Of the subset.
     """
+    each = bleu_of_each(texts, n, most=most, seed=seed)
+    return sum(each) / len(each)
+
+
+def bleu_of_each(texts: Sequence[Sequence[str]], n: int, *, most: int = 200, seed: int = 1) -> list[float]:
+    """Return the mean BLEU-n of each text of a random subset against the others of it; arguments as for ``self_bleu``."""
     chosen = list(texts)
     if len(chosen) > most:
         chosen = random.Random(seed).sample(chosen, most)  # noqa: S311 - a subset
     grams = [[_grams(text, order) for order in range(1, n + 1)] for text in chosen]
-    total = sum(
-        _bleu(grams[one], grams[other], len(chosen[one]), len(chosen[other]))
-        for one in range(len(chosen))
-        for other in range(len(chosen))
-        if one != other
-    )
-    return total / (len(chosen) * (len(chosen) - 1))
+    sizes = [len(text) for text in chosen]
+    rows = range(len(chosen))
+    return [
+        sum(_bleu(grams[one], grams[other], sizes[one], sizes[other]) for other in rows if other != one)
+        / (len(rows) - 1)
+        for one in rows
+    ]
 
 
 def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
@@ -94,7 +100,7 @@ def _bleu(
     own: Sequence[Counter[tuple[str, ...]]], other: Sequence[Counter[tuple[str, ...]]], size: int, other_size: int
 ) -> float:
     """Return BLEU of one text against one reference; orders that the text is too short for are left out."""
-    logs = []
+    logs: list[float] = []
     for mine, theirs in zip(own, other, strict=True):
         total = sum(mine.values())
         if not total:
@@ -103,7 +109,7 @@ def _bleu(
         if not hits and not logs:
             return 0.0
         logs.append(math.log((hits or SMALL) / total))
-    if not logs:
+    if not logs or not size:
         return 0.0
     return math.exp(min(0.0, 1 - other_size / size) + sum(logs) / len(logs))
 

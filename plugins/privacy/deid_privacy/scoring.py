@@ -202,7 +202,7 @@ class Scorer:
         ids, mask = self.padded(rows)
         where = torch.tensor(list(places), device=ids.device)
         with torch.inference_mode():
-            found = self._asked.scores(ids, mask, where[:, 0], where[:, 1]).float()
+            found: torch.Tensor = self._asked.scores(ids, mask, where[:, 0], where[:, 1]).float()
         return found.clone()  # a tensor of inference mode cannot be changed outside it
 
     def padded(self, rows: Sequence[NDArray[np.int64]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,0 +1,105 @@
+"""The audit ``canaries``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deid_assets.extending import InputError
+from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
+from deid_privacy.auditing import SURE, control, measured, opened, work
+from deid_privacy.canaries import check_planted, eidetic, prompted, questions_of, read_canaries
+from deid_privacy.controls import over_fitted
+from deid_privacy.measures import FEWEST
+from deid_privacy.planted import Canary
+from deid_privacy.scoring import Scorer
+from deid_privacy.slots import Answer, answered, summary
+
+if TYPE_CHECKING:
+    from deid_privacy.audits import Canaries
+
+BEATEN = "others beaten"
+
+
+def run(audit: Canaries, material: Material) -> AuditResult:
+    """Return the result; see ``Canaries``.
+
+    Raises:
+        InputError: The file does not fit the notes, has too few canaries, or the model cannot be used.
+    """
+    if material.canaries is None:
+        raise InputError("there is no file of canaries; give one")
+    canaries = read_canaries(material.canaries)
+    planted, controls = ([one for one in canaries if bool(one.repeats) is said] for said in (True, False))
+    for side, name in ((planted, "planted"), (controls, "unplanted")):
+        if len(side) < FEWEST:
+            raise InputError(f"there are {len(side)} {name} canaries, an interval needs {FEWEST}; plant more")
+    texts = [note.text for note in material.training]
+    check_planted(canaries, texts)
+    target = opened(material.model, texts)
+    reference = opened(material.reference, texts) if material.reference else None
+    found = {
+        name: answered(questions_of(side, seed=material.seed, count=audit.candidates), target, reference=reference)
+        for name, side in (("planted", planted), ("unplanted", controls))
+    }
+    figures = [
+        one
+        for name, answers in found.items()
+        for one in measured(summary(answers, unit="canaries"), group=name, unit="canaries")
+    ]
+    tables = [_by_repeats(found["planted"])]
+    if target.lm.kind == "causal":
+        drawn, more = _drawn(canaries, target, texts)
+        figures, tables = [*figures, *drawn], [*tables, more]
+    own, base = (next(one for one in figures if (one.name, one.group) == (BEATEN, name)) for name in found)
+    rule = Rule(
+        name="planted secrets rank as unplanted ones",
+        passed=own.high <= base.value + audit.limit,
+        description=f"the upper end of {BEATEN} is at most {audit.limit:g} above the value of unplanted secrets",
+    )
+    return conclude(
+        audit,
+        figures=figures,
+        controls=_controls(planted, controls, target, audit.candidates, seed=material.seed),
+        rules=[rule],
+        tables=tables,
+        counts={"planted": len(planted), "unplanted": len(controls)} | work(target),
+    )
+
+
+def _by_repeats(answers: list[Answer]) -> Table:
+    """Return how many secrets rank first, by how often they were said."""
+    rows = []
+    for repeats in sorted({one.repeats for one in answers}):
+        own = [one for one in answers if one.repeats == repeats]
+        rows.append((repeats, len(own), sum(one.rank == 1 for one in own)))
+    columns = ("said", "secrets", "ranked first")
+    return Table(name="repeats", title="Secrets by how often the notes say them", columns=columns, rows=tuple(rows))
+
+
+def _drawn(canaries: tuple[Canary, ...], target: Scorer, texts: list[str]) -> tuple[list[Measurement], Table]:
+    """Return how many secrets a prompt draws out, and in how many notes these stand."""
+    hits = prompted(canaries, target)
+    shares = []
+    for name, said in (("planted", True), ("unplanted", False)):
+        own = [hit for one, hit in zip(canaries, hits, strict=True) if bool(one.repeats) is said]
+        about: dict[str, Any] = {"chance": 0.0, "unit": "canaries", "group": name}
+        shares.append(Measurement.share("drawn out by a prompt", sum(own), len(own), **about))
+    found = [eidetic(one.secret, texts, extracted=hit) for one, hit in zip(canaries, hits, strict=True)]
+    known = [k for k in found if k is not None]
+    rows = tuple((k, known.count(k)) for k in sorted(set(known)))
+    return shares, Table(name="eidetic", title="k-eidetic secrets", columns=("notes with it", "secrets"), rows=rows)
+
+
+def _controls(
+    planted: list[Canary], unplanted: list[Canary], target: Scorer, candidates: int, *, seed: int
+) -> list[Control]:
+    """Return what a tiny model that learnt the planted secrets by heart says of them, and of the others."""
+    scorer = Scorer(over_fitted([one.text for one in planted], target.lm.kind, seed=seed))
+    told = "A tiny model of the same kind learns the planted secrets by heart."
+    found = []
+    for side, expected, border in ((planted, True, 0.75), (unplanted, False, SURE)):
+        answers = answered(questions_of(side, seed=seed, count=candidates), scorer)
+        area = next(one for one in summary(answers, unit="canaries") if one.name == BEATEN)
+        name = "planted in a tiny model" if expected else "not planted in it"
+        found.append(control(name, area, expected=expected, border=border, description=told, unit="canaries"))
+    return found

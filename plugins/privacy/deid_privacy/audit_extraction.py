@@ -1,0 +1,168 @@
+"""The audit ``extraction``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deid_assets.extending import InputError
+from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Rule, Table, conclude
+from deid_privacy.auditing import measured, opened, work
+from deid_privacy.controls import over_fitted
+from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
+from deid_privacy.links import Links, Register, count_links, dictionary_tagger
+from deid_privacy.measures import RESAMPLES, wilson
+from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
+from deid_privacy.quality import Quality, bleu_of_each, quality, zipf
+from deid_privacy.sampling import Sampling
+from deid_privacy.scoring import Scorer
+
+if TYPE_CHECKING:
+    from deid_privacy.audits import Extraction
+
+CONTROL_TEXTS = 150
+
+
+def run(audit: Extraction, material: Material) -> AuditResult:
+    """Return the result; see ``Extraction``.
+
+    Raises:
+        InputError: There are no names or conditions to look for, or the model cannot be used.
+    """
+    register = register_of_cases(material.cases, read_conditions(audit.conditions))
+    target = opened(material.model, [case.note.text for case in material.cases])
+    texts = drawn(target, audit.texts, length=audit.length, steps=audit.steps, seed=material.seed)
+    links = count_links(texts, register, seed=material.seed)
+    figures = measured(links.estimates(), group="links", unit="texts")
+    figures += _quality(texts, seed=material.seed)
+    low, _ = wilson(links.right, links.named) if links.named else (0.0, 0.0)
+    chance = links.by_chance / links.named if links.named else 0.0
+    rule = Rule(
+        name="right links are no more than by chance",
+        passed=not (links.is_reliable and low > chance),
+        description="right links do not both outnumber wrong ones and exceed, at the lower end of the interval, what "
+        "exchanged conditions give",
+    )
+    return conclude(
+        audit,
+        figures=figures,
+        controls=_controls(target, seed=material.seed),
+        rules=[rule],
+        tables=[_diagnostics(links)],
+        counts={"texts": len(texts), "patients": len(register.names)} | work(target),
+    )
+
+
+def drawn(scorer: Scorer, count: int, *, length: int, steps: int, seed: int) -> list[str]:
+    """Return texts from nothing: by nucleus sampling from a causal model, by pseudo-Gibbs from a masked one."""
+    nucleus = Sampling("nucleus", p=0.95)
+    if scorer.lm.kind == "causal":
+        settings = Continuing(nucleus, longest=length)
+        return [text for _, text in continued(scorer, [""], each=count, settings=settings, seed=seed)]
+    own = Gibbs(length=length, burn_in=steps // 2, steps=steps - steps // 2, sampling=nucleus)
+    return masked_texts(scorer, count, settings=own, seed=seed)
+
+
+def read_conditions(path: Path | None) -> tuple[str, ...]:
+    """Return conditions to look for.
+
+    Raises:
+        InputError: The file has none.
+    """
+    if path is None:
+        return (*VAGUE, *SPECIFIC)
+    try:
+        found = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name}: it cannot be read ({type(error).__name__}); give a file in UTF-8") from None
+    if not found:
+        raise InputError(f"{path.name}: it names no condition; write one on each line")
+    return found
+
+
+def register_of_cases(cases: Sequence[Case], conditions: Sequence[str]) -> Register:
+    """Return who has which name, by the gold, and which conditions, by the notes.
+
+    Raises:
+        InputError: No note has both a patient's name and a condition.
+    """
+    tag = dictionary_tagger(conditions)
+    names: dict[str, tuple[str, str]] = {}
+    found: dict[str, set[str]] = {}
+    for case in cases:
+        patient = case.note.patient_id or case.note.note_id
+        found.setdefault(patient, set()).update(tag(case.note.text))
+        for span in case.gold:
+            words = case.note.text[span.start : span.end].split()
+            if span.label.value == "NAME" and span.native_label in ("PATIENT", None, "") and len(words) > 1:
+                names.setdefault(patient, (words[0], words[-1]))
+    if not any(found[patient] for patient in names):
+        raise InputError("no note has a patient's name and a condition of the list; give a list that fits the notes")
+    return Register(names, found)
+
+
+def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
+    """Return the quality of the texts, each figure with its interval."""
+    own: Quality = quality(texts, seed=seed)
+    about: dict[str, Any] = {"chance": "the best value is that of human text", "unit": "texts", "group": "text quality"}
+    found = [
+        Measurement.share("gaps left", own.masked, own.texts, **about),
+        Measurement.share("repetition", own.repeated, own.texts, **about),
+    ]
+    rng = np.random.default_rng(seed)
+    words = [text.split() for text in texts]
+    for n in (4, 5):
+        each = np.array(bleu_of_each(words, n, seed=seed))
+        draws = [float(each[rng.integers(0, len(each), len(each))].mean()) for _ in range(RESAMPLES)]
+        found.append(Measurement.of_draws(f"Self-BLEU {n}", float(each.mean()), draws, units=len(each), **about))
+    every = [word for own_words in words for word in own_words]
+    draws = []
+    for _ in range(100):
+        rows = rng.integers(0, len(words), len(words))
+        draws.append(zipf([word for row in rows for word in words[row]]))
+    found.append(Measurement.of_draws("Zipf's exponent", zipf(every), draws, units=len(words), **about))
+    return found
+
+
+def _diagnostics(links: Links) -> Table:
+    rows = (
+        ("right links", links.right),
+        ("wrong links", links.wrong),
+        ("right links of the most frequent name", max(links.by_name.values(), default=0)),
+        ("mentions of conditions", sum(links.by_condition.values())),
+        ("mentions of the ten most frequent", sum(sorted(links.by_condition.values(), reverse=True)[:10])),
+        ("bits of right links, rounded", round(links.specificity)),
+    )
+    title = "Can the links be relied on? One ambiguous name or a vague condition may make them"
+    return Table(name="diagnostics", title=title, columns=("count", "of"), rows=rows)
+
+
+def _controls(target: Scorer, *, seed: int) -> list[Control]:
+    """Return what the attack finds in a tiny model of a planted corpus: planted people, and people it never read of."""
+    corpus = planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
+    scorer = Scorer(over_fitted([note.text for note in corpus.training], target.lm.kind, seed=seed))
+    texts = drawn(scorer, CONTROL_TEXTS, length=24, steps=240, seed=seed)
+    told = "A tiny model of the same kind learns a corpus in which five people's conditions are said 12 times."
+    found = []
+    for expected in (True, False):
+        people: list[Person] = [one for one in corpus.people if bool(one.repeats) is expected]
+        links = count_links(texts, register_of(people), seed=seed)
+        found.append(
+            Control(
+                name="planted people" if expected else "people never named",
+                expected=expected,
+                reacted=links.right > max(links.wrong, 2 * links.by_chance),
+                description=f"{told} It reacts when right links outnumber wrong ones and twice those by chance.",
+                measurement=Measurement.share(
+                    "texts with a right link",
+                    links.right,
+                    links.texts,
+                    chance=links.by_chance / links.texts,
+                    unit="texts",
+                ),
+            )
+        )
+    return found

@@ -1,0 +1,106 @@
+"""The audit ``slot_fill``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deid_assets.extending import InputError
+from deid_assets.extending.audits import AuditResult, Case, Control, Material, Rule, conclude
+from deid_privacy.auditing import SURE, control, measured, opened, work
+from deid_privacy.controls import MOST, over_fitted
+from deid_privacy.measures import FEWEST
+from deid_privacy.scoring import Scorer
+from deid_privacy.slots import GAP, Question, answered, summary
+
+if TYPE_CHECKING:
+    from deid_privacy.audits import SlotFill
+
+AROUND = 80
+"""Characters of the note that a fragment has on each side of its gap."""
+BEATEN = "others beaten"
+
+
+def run(audit: SlotFill, material: Material) -> AuditResult:
+    """Return the result; see ``SlotFill``.
+
+    Raises:
+        InputError: There are too few names, or the model cannot be used.
+    """
+    questions = name_gaps(material.cases, candidates=audit.candidates, most=audit.most, seed=material.seed)
+    texts = [question.fragment.replace(GAP, question.truth) for question in questions]
+    target = opened(material.model, texts)
+    reference = opened(material.reference, texts) if material.reference else None
+    found = summary(answered(questions, target, reference=reference), unit="patients")
+    beaten = next(one for one in found if one.name == BEATEN)
+    rule = Rule(
+        name="true names rank as others do",
+        passed=beaten.high <= audit.limit,
+        description=f"the upper end of {BEATEN} is at most {audit.limit:g}",
+    )
+    return conclude(
+        audit,
+        figures=measured(found, group="names", unit="patients"),
+        controls=_controls(questions, target, seed=material.seed),
+        rules=[rule],
+        counts={"gaps": len(questions)} | work(target),
+    )
+
+
+def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -> list[Question]:
+    """Return gaps in the place of patients' names, one for each sort of surroundings, with others' names beside.
+
+    A name that stands elsewhere in the fragment too is left out: its gap would be read off.
+
+    Raises:
+        InputError: There are too few patients or names for an interval.
+    """
+    rng = random.Random(f"gaps {seed}")  # noqa: S311 - a subset
+    names: dict[str, str] = {}
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for case in cases:
+        text, patient = case.note.text, case.note.patient_id or case.note.note_id
+        for span in case.gold:
+            name = " ".join(text[span.start : span.end].split())
+            if span.label.value != "NAME" or span.native_label not in ("PATIENT", None, "") or " " not in name:
+                continue
+            names.setdefault(name, patient)
+            before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
+            fragment = " ".join(f"{before}{GAP}{after}".split())
+            if not any(word in f"{before} {after}" for word in name.split()) and fragment.count(GAP) == 1:
+                found.setdefault((fragment, name), (patient, name))
+    chosen = rng.sample(list(found.items()), min(most, len(found)))
+    patients = {patient for _, (patient, _) in chosen}
+    if len(patients) < 2 * FEWEST or len(names) <= candidates:
+        raise InputError(
+            f"there are gaps of {len(patients)} patients and {len(names)} names; {2 * FEWEST} patients and more than "
+            f"{candidates} names are needed"
+        )
+    return [
+        Question(fragment, name, _others(names, name, patient, candidates, rng), 1, patient)
+        for (fragment, name), (patient, _) in chosen
+    ]
+
+
+def _others(names: dict[str, str], name: str, patient: str, count: int, rng: random.Random) -> tuple[str, ...]:
+    """Return other patients' names; all questions have equally many, so that ranks compare."""
+    apart = [other for other, owner in names.items() if owner != patient and other != name]
+    if len(apart) < count:
+        raise InputError(f"there are {len(apart)} names of other patients, {count} candidates are asked for; ask fewer")
+    return tuple(rng.sample(apart, count))
+
+
+def _controls(questions: Sequence[Question], target: Scorer, *, seed: int) -> list[Control]:
+    """Return what a tiny model that learnt the fragments of half of the patients says of these, and of the others."""
+    patients = list(dict.fromkeys(question.group for question in questions))
+    side = set(patients[: max(FEWEST, min(MOST, len(patients) // 2))])
+    learnt, unread = ([one for one in questions if (one.group in side) is read] for read in (True, False))
+    scorer = Scorer(over_fitted([one.fragment.replace(GAP, one.truth) for one in learnt], target.lm.kind, seed=seed))
+    told = "A tiny model of the same kind learns the fragments of some patients by heart."
+    found = []
+    for part, expected, border in ((learnt, True, 0.75), (unread, False, SURE)):
+        beaten = next(one for one in summary(answered(part, scorer), unit="patients") if one.name == BEATEN)
+        name = "fragments learnt by heart" if expected else "fragments not read"
+        found.append(control(name, beaten, expected=expected, border=border, description=told, unit="patients"))
+    return found

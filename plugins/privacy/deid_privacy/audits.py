@@ -1,0 +1,141 @@
+"""Audits of language models: what the entry points name. Nothing heavy is imported before one runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deid_assets.extending import ConfigError
+from deid_assets.extending.audits import AuditResult, Material, Need
+
+VERSION = "0.1.0"
+_SIZE = "A model trained longer, or on fewer notes, remembers more: the result holds for this model alone."
+
+
+class Membership:
+    """Can it be told which notes the model was trained on?
+
+    Args:
+        attacks: Names, separated by commas; all when empty.
+        alpha: False positives that the threshold allows on the calibration notes.
+        most: Samples of each set, drawn at random.
+        limit: AUC that the upper end of every attack's interval must not exceed.
+    """
+
+    name = "membership"
+    version = VERSION
+    title = "Can it be told which notes the model was trained on?"
+    needs = frozenset({Need.MODEL, Need.TRAINING, Need.HELD_OUT, Need.CALIBRATION})
+    blind_spots: tuple[str, ...] = (
+        "It hardly reacts to replaced names: an AUC near 0.5 does not say that de-identification works.",
+        "Held-out notes of another time or clinic are told apart by their form, not by memory.",
+        "Attacks with access to gradients or to many shadow models of full size may find more.",
+        _SIZE,
+    )
+
+    def __init__(self, *, attacks: str = "", alpha: float = 0.1, most: int = 1_000, limit: float = 0.6) -> None:
+        if not 0 < alpha < 1 or most < 20 or not 0.5 <= limit <= 1:
+            raise ConfigError("membership takes alpha in (0, 1), most of at least 20 and a limit between 0.5 and 1")
+        self.attacks = tuple(part.strip() for part in attacks.split(",") if part.strip())
+        self.alpha, self.most, self.limit = alpha, most, limit
+
+    def run(self, material: Material) -> AuditResult:
+        """Return AUC and decisions of each attack, for samples, notes and patients."""
+        from deid_privacy.audit_membership import run  # noqa: PLC0415 - loads PyTorch
+
+        return run(self, material)
+
+
+class Extraction:
+    """Do texts drawn from the model name patients together with what they have?
+
+    Args:
+        texts: How many are drawn.
+        length: Tokens of each.
+        conditions: File of conditions, one on each line; those of the planted corpus when empty.
+        steps: Of the generator for masked models, half of them burn-in.
+    """
+
+    name = "extraction"
+    version = VERSION
+    title = "Do texts drawn from the model name patients together with what they have?"
+    needs = frozenset({Need.MODEL, Need.GOLD})
+    blind_spots: tuple[str, ...] = (
+        "Conditions are found by a dictionary: other words for them are not.",
+        "A name may come from what a base model had read before; compare with texts of the base.",
+        "Paraphrased leaks and links of quasi-identifiers are not counted.",
+        _SIZE,
+    )
+
+    def __init__(self, *, texts: int = 200, length: int = 40, conditions: str = "", steps: int = 200) -> None:
+        if texts < 20 or length < 4 or steps < 2:
+            raise ConfigError("extraction takes at least 20 texts, 4 tokens and 2 steps")
+        self.texts, self.length, self.steps = texts, length, steps
+        self.conditions = Path(conditions) if conditions else None
+
+    def run(self, material: Material) -> AuditResult:
+        """Return rates of names and links, against wrong links and exchanged conditions, and the texts' quality."""
+        from deid_privacy.audit_extraction import run  # noqa: PLC0415 - loads PyTorch
+
+        return run(self, material)
+
+
+class Canaries:
+    """Does the model give back secrets that were planted in its notes?
+
+    Args:
+        candidates: Other secrets that each is ranked among.
+        limit: Share of the others that planted secrets may beat more than unplanted ones do, at most.
+    """
+
+    name = "canaries"
+    version = VERSION
+    title = "Does the model give back secrets that were planted in its notes?"
+    needs = frozenset({Need.MODEL, Need.TRAINING, Need.CANARIES})
+    blind_spots: tuple[str, ...] = (
+        "Planted secrets stand for real ones of the same form only: a rare name in a rare context may fare worse.",
+        "Exposure cannot exceed the logarithm of the number of candidates.",
+        _SIZE,
+    )
+
+    def __init__(self, *, candidates: int = 200, limit: float = 0.1) -> None:
+        if candidates < 2 or not 0 <= limit < 1:
+            raise ConfigError("canaries takes at least 2 candidates and a limit of 0 or more, below 1")
+        self.candidates, self.limit = candidates, limit
+
+    def run(self, material: Material) -> AuditResult:
+        """Return ranks and exposure of planted and unplanted secrets, and how many a prompt draws out."""
+        from deid_privacy.audit_canaries import run  # noqa: PLC0415 - loads PyTorch
+
+        return run(self, material)
+
+
+class SlotFill:
+    """Does the model know whose name stands in a gap?
+
+    Args:
+        candidates: Other names that each is ranked among.
+        most: Gaps, drawn at random.
+        limit: Share of the others that the true name may beat, as the upper end of its interval.
+    """
+
+    name = "slot_fill"
+    version = VERSION
+    title = "Does the model know whose name stands in a gap?"
+    needs = frozenset({Need.MODEL, Need.GOLD})
+    blind_spots: tuple[str, ...] = (
+        "Candidates are names of the same notes: an attacker with fewer candidates finds more.",
+        "Without a reference model a common name is taken for a remembered one.",
+        "Gaps of dates, places and conditions are not asked.",
+        _SIZE,
+    )
+
+    def __init__(self, *, candidates: int = 30, most: int = 300, limit: float = 0.6) -> None:
+        if candidates < 2 or most < 20 or not 0.5 <= limit <= 1:
+            raise ConfigError("slot_fill takes at least 2 candidates, 20 gaps and a limit between 0.5 and 1")
+        self.candidates, self.most, self.limit = candidates, most, limit
+
+    def run(self, material: Material) -> AuditResult:
+        """Return where the true names rank, with what a reference finds likely taken off."""
+        from deid_privacy.audit_slots import run  # noqa: PLC0415 - loads PyTorch
+
+        return run(self, material)
