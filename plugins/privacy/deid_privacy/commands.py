@@ -1,0 +1,77 @@
+"""``deid-privacy``: plant a corpus to be audited, and run the trend tests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deid_assets import Note
+from deid_assets.extending import DeidError, InputError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0, or 2 where it cannot."""
+    parser = argparse.ArgumentParser(prog="deid-privacy", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    plant = commands.add_parser("plant", help="write notes with planted people and canaries, and their lists")
+    plant.add_argument("out", type=Path, help="new folder")
+    plant.add_argument("--notes", type=int, default=200, help="sentences in each part")
+    plant.add_argument("--people", type=int, default=5, help="people for each number of repeats")
+    plant.add_argument("--canaries", type=int, default=4, help="canaries for each number of repeats")
+    trends = commands.add_parser("trends", help="run the fifteen trend tests; print pass, fail or undecided")
+    trends.add_argument("names", nargs="*", help="such as T8; all when none is named")
+    for one in (plant, trends):
+        one.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(arguments)
+    try:
+        return _plant(given) if given.command == "plant" else _trends(given)
+    except DeidError as error:
+        print(f"deid-privacy: {error}", file=sys.stderr)  # noqa: T201 - a command
+        return 2
+
+
+def _plant(given: argparse.Namespace) -> int:
+    from deid_privacy.canaries import write_canaries  # noqa: PLC0415 - loads PyTorch
+    from deid_privacy.planted import planted_corpus  # noqa: PLC0415
+
+    corpus = planted_corpus(notes=given.notes, people=given.people, canaries=given.canaries, seed=given.seed)
+    given.out.mkdir(parents=True)
+    names = {one.patient_id: one.name for one in corpus.people}
+    for part in ("training", "held_out", "calibration"):
+        lines = [_line(note, names) for note in getattr(corpus, part)]
+        (given.out / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
+    write_canaries(given.out / "canaries.json", corpus.canaries)
+    print(f"{len(corpus.training)} training notes; written to {given.out}")  # noqa: T201 - a command
+    return 0
+
+
+def _line(note: Note, names: dict[str, str]) -> str:
+    """Return a note as a line of the exchange format, its planted name annotated."""
+    name = names.get(note.patient_id or "", "")
+    begin = note.text.find(name) if name else -1
+    spans = (
+        [{"start": begin, "end": begin + len(name), "label": "NAME", "native_label": "PATIENT"}] if begin >= 0 else []
+    )
+    record = {"id": note.note_id, "lang": note.lang, "text": note.text, "patient_id": note.patient_id, "spans": spans}
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _trends(given: argparse.Namespace) -> int:
+    import torch  # noqa: PLC0415 - heavy
+
+    from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS, Bench, Trend, control  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    names = given.names or list(CLAIMS)
+    if unknown := sorted(set(names) - set(CLAIMS)):
+        raise InputError(f"unknown trend {unknown[0]!r}; choose of {', '.join(CLAIMS)}")
+    bench = Bench(given.seed)
+    if set(names) & set(RUNS):
+        print(f"control   {control(bench)}", flush=True)  # noqa: T201 - a command
+    for name in names:
+        found = RUNS[name](bench) if name in RUNS else Trend("undecided", NOT_RUN[name])
+        print(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}", flush=True)  # noqa: T201 - a command
+    return 0

@@ -1,0 +1,26 @@
+"""Verbatim overlap of generated text with what the model learnt: a lower bound of what it leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from deid_assets.extending import InputError
+
+Gram = tuple[int, ...]
+
+
+def grams(texts: Iterable[Sequence[int]], n: int) -> frozenset[Gram]:
+    """Return the different n-grams of token sequences; none crosses from one text to the next."""
+    return frozenset(tuple(text[at : at + n]) for text in texts for at in range(len(text) - n + 1))
+
+
+def recall(real: Iterable[Sequence[int]], made: Iterable[Sequence[int]], n: int) -> float:
+    """Return the share of the different n-grams learnt that generated text has too (Vakili et al. 2025).
+
+    Raises:
+        InputError: No text that was learnt is so long.
+    """
+    known = grams(real, n)
+    if not known:
+        raise InputError(f"no text has {n} tokens; take a shorter n-gram")
+    return len(known & grams(made, n)) / len(known)

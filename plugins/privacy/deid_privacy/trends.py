@@ -1,0 +1,225 @@
+"""The fifteen trends that a rebuild of the published experiments should show or refute, on models of this size."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from deid_assets import Note
+from deid_privacy.blindness import Roles, blindness, entity_level
+from deid_privacy.causal import CausalTrainer
+from deid_privacy.controls import over_fitted
+from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
+from deid_privacy.links import Links, count_links
+from deid_privacy.measures import auc
+from deid_privacy.membership import Setup
+from deid_privacy.opened import LanguageModel, open_model
+from deid_privacy.overlap import recall
+from deid_privacy.planted import Planted, name_questions, planted_corpus, register_of
+from deid_privacy.quality import self_bleu
+from deid_privacy.sampling import Sampling
+from deid_privacy.scoring import Scorer
+
+Verdict = Literal["pass", "fail", "undecided"]
+CLAIMS = {
+    "T1": "adapted encoder better than general encoder",
+    "T2": "pseudonymised pre-training as good as raw",
+    "T3": "filtered pre-training hurts PHI tagging most",
+    "T4": "end-to-end pseudonymisation not worse than raw",
+    "T5": "pseudonymising harms fine-tuning no more than tags, masks or filtering",
+    "T6": "better sampling from masked models lifts text quality, not the leak rate",
+    "T7": "wrong links at least as many as right ones",
+    "T8": "membership inference hardly reacts to replaced names",
+    "T9": "without adaptation, synthesis fails",
+    "T10": "the annotator's data drive the synthetic score",
+    "T11": "a small generator comes close to a larger one",
+    "T12": "100 % of synthetic text as good as 400 %",
+    "T13": "n-gram recall falls with adaptation data, and with n",
+    "T14": "hiding in plain sight protects leftovers",
+    "T15": "latency grows with parameters",
+}
+_TAGGERS = "needs taggers fine-tuned on several versions of a corpus; not run by this command"
+_SYNTHESIS = "needs taggers trained on synthetic text; not run by this command"
+NOT_RUN = {
+    **dict.fromkeys(("T1", "T2", "T3", "T4", "T5"), _TAGGERS),
+    **dict.fromkeys(("T9", "T10", "T11", "T12"), _SYNTHESIS),
+    "T14": "measured by the audit hips: deid privacy run hips",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Outcome of one trend.
+
+    Args:
+        verdict: Whether it holds here.
+        numbers: What the verdict rests on, or why there is none.
+    """
+
+    verdict: Verdict
+    numbers: str
+
+
+@dataclass(slots=True)
+class Bench:
+    """Corpus and models that several trends share, made when first needed.
+
+    Args:
+        seed: Of everything.
+    """
+
+    seed: int = 1
+    _corpus: Planted | None = None
+    _models: dict[str, LanguageModel] = field(default_factory=dict)
+    _leaks: dict[str, tuple[list[str], Links]] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> Planted:
+        """Corpus of 80 sentences and 24 people who are said 4 times each, with as many controls."""
+        if self._corpus is None:
+            self._corpus = planted_corpus(notes=80, people=24, repeats=(4,), seed=self.seed, longest=14)
+        return self._corpus
+
+    def model(self, kind: Literal["masked", "causal"]) -> LanguageModel:
+        """Return a model that learnt the corpus."""
+        if kind not in self._models:
+            texts = [note.text for note in self.corpus.training]
+            self._models[kind] = over_fitted(texts, kind, seed=self.seed)
+        return self._models[kind]
+
+    def leaks(self, name: str, sampling: Sampling) -> tuple[list[str], Links]:
+        """Return texts drawn from the masked model by a rule, and their links."""
+        if name not in self._leaks:
+            settings = Gibbs(length=20, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0)
+            texts = masked_texts(Scorer(self.model("masked")), 200, settings=settings, seed=self.seed)
+            self._leaks[name] = texts, count_links(texts, register_of(self.corpus.people), seed=self.seed)
+        return self._leaks[name]
+
+
+def t6(bench: Bench) -> Trend:
+    """Compare k = 40 with a nucleus of 0.95: distance of Self-BLEU 4 from human text, and rates of right links."""
+    human = self_bleu([note.text.split() for note in bench.corpus.training], 4, seed=bench.seed)
+    old, new = bench.leaks("k", Sampling("top_k", k=40)), bench.leaks("p", Sampling("nucleus", p=0.95))
+    far = [abs(self_bleu([text.split() for text in texts], 4, seed=bench.seed) - human) for texts, _ in (old, new)]
+    named = [next(one for one in links.estimates() if "last name" in one.name) for _, links in (old, new)]
+    apart = named[0].high < named[1].low or named[1].high < named[0].low
+    numbers = f"Self-BLEU 4 from human {human:.3f}: k=40 {far[0]:.3f}, p=0.95 {far[1]:.3f}; {named[0]}; {named[1]}"
+    return Trend("pass" if far[1] < far[0] and not apart else "fail", numbers)
+
+
+def t7(bench: Bench) -> Trend:
+    """Count right and wrong links in text of a masked model."""
+    _, links = bench.leaks("p", Sampling("nucleus", p=0.95))
+    numbers = (
+        f"right {links.right}, wrong {links.wrong} of {links.named} texts with a name; by chance {links.by_chance:.1f}"
+    )
+    if links.right + links.wrong < 20:
+        return Trend("undecided", numbers + "; fewer than 20 links")
+    return Trend("pass" if links.wrong >= links.right else "fail", numbers)
+
+
+def t8(bench: Bench) -> Trend:
+    """Run the A/B/C protocol with the energy ratio's stand-in for causal models, and the measure that does react."""
+    planted = [one for one in bench.corpus.people if one.repeats]
+    controls = [one for one in bench.corpus.people if not one.repeats]
+    plain = [note.text for note in bench.corpus.training if note.note_id.startswith("training")]
+    roles = Roles(
+        plain,
+        [note.text for note in bench.corpus.held_out],
+        [one.sentence() for one in planted],
+        [one.sentence(twin=True) for one in planted],
+        [one.sentence() for one in controls],
+    )
+    calibration = [note.text for note in bench.corpus.calibration]
+    scorer = Scorer(bench.model("causal"))
+    found = blindness(roles, Setup(scorer, [], calibration, seed=bench.seed), ["loss"])[0]
+    others = [one.other for one in bench.corpus.people]
+    entity = entity_level(name_questions(planted, others=others), scorer)[1]
+    gain = found.named.value - 0.5
+    numbers = f"A {found.random}; B {found.named}; C {found.twin}; {found.gap}; entities: {entity}"
+    if found.named.low <= 0.5:
+        return Trend("undecided", numbers + "; B is not told apart, so that nothing can be lost")
+    if found.gap.high < gain / 2:
+        return Trend("pass", numbers)
+    return Trend("fail" if found.gap.low > gain / 2 else "undecided", numbers)
+
+
+def t13(bench: Bench) -> Trend:
+    """Adapt causal models on 5, 25 and 95 % of the notes, and count the n-grams that text of each gives back."""
+    texts = [note.text for note in bench.corpus.training]
+    shares, rows = (0.05, 0.25, 0.95), []
+    for share in shares:
+        learnt = texts[: max(4, round(share * len(texts)))]
+        rows.append(_recalls(over_fitted(learnt, "causal", seed=bench.seed), learnt, bench.seed))
+    other = over_fitted([note.text for note in bench.corpus.held_out], "causal", seed=bench.seed)
+    base = _recalls(other, texts, bench.seed)
+    falls_n = all(one[0] >= one[1] >= one[2] for one in rows)
+    falls_share = all(rows[0][at] >= rows[1][at] >= rows[2][at] for at in range(3))
+    above = all(rows[-1][at] >= base[at] for at in range(3))
+    said = "; ".join(f"{share:.0%} {_row(one)}" for share, one in zip(shares, rows, strict=True))
+    return Trend(
+        "pass" if falls_n and falls_share and above else "fail",
+        f"n = 3/5/10: {said}; model of other notes {_row(base)}",
+    )
+
+
+def _row(values: Sequence[float]) -> str:
+    return "/".join(f"{value:.3f}" for value in values)
+
+
+def _recalls(lm: LanguageModel, learnt: Sequence[str], seed: int) -> list[float]:
+    settings = Continuing(Sampling("nucleus", p=0.95), longest=40)
+    made = [text for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=seed)]
+    sides = [lm.tokenizer(list(side), add_special_tokens=False)["input_ids"] for side in (learnt, made)]
+    return [recall(sides[0], sides[1], n) for n in (3, 5, 10)]
+
+
+def t15(bench: Bench) -> Trend:
+    """Measure the CPU time per sequence of models of four sizes."""
+    texts = [note.text for note in bench.corpus.held_out]
+    found: list[tuple[int, float]] = []
+    for width, layers in ((32, 1), (64, 2), (128, 4), (256, 6)):
+        lm = _untrained(texts, width, layers)
+        scorer = Scorer(lm)
+        scorer.tokens(texts[:8])
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            scorer.tokens(texts)
+            times.append((time.process_time() - began) / len(texts) * 1_000)
+        found.append((sum(one.numel() for one in lm.model.parameters()), min(times)))
+    sizes, times = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
+    ranks = [values.argsort().argsort() for values in (sizes, times)]
+    spearman = float(np.corrcoef(*ranks)[0, 1])
+    said = ", ".join(f"{size:,} parameters {ms:.2f} ms" for size, ms in found)
+    return Trend("pass" if spearman > 0 else "fail", f"rank correlation {spearman:.2f}: {said} of CPU per sequence")
+
+
+def _untrained(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
+    """Return a causal model that read the texts once: its speed does not depend on what it learnt."""
+    trainer = CausalTrainer()
+    shape = {"vocabulary": 600, "context": 128, "width": width, "layers": layers, "heads": 4, "feed_forward": 2 * width}
+    notes = [Note(f"n{number}", text) for number, text in enumerate(texts)]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = trainer.settings({"epochs": 1, "length": 96, "threads": 1, "new": shape})
+        trainer.pretrain(notes, Path(folder), settings=settings, seed=1, report=lambda _epoch: None)
+        return open_model(Path(folder), device="cpu")
+
+
+RUNS: dict[str, Callable[[Bench], Trend]] = {"T6": t6, "T7": t7, "T8": t8, "T13": t13, "T15": t15}
+
+
+def control(bench: Bench) -> str:
+    """Return the positive control of the bench: the causal model tells its own sentences from held-out ones."""
+    scorer = Scorer(bench.model("causal"))
+    sides = [[note.text for note in part] for part in (bench.corpus.training, bench.corpus.held_out)]
+    values = [np.array([-one.loss for one in scorer.tokens(side)]) for side in sides]
+    area = auc(*values)
+    verdict = "reacted" if area > 0.9 else "did not react: what rests on this model is void"
+    return f"AUC of the loss on what the model learnt by heart {area:.3f}; {verdict}"

@@ -1,0 +1,47 @@
+"""The command plants what it says, and the trends say pass, fail or undecided, never nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deid_assets.core.errors import InputError
+from deid_privacy.canaries import check_planted, read_canaries
+from deid_privacy.commands import main
+from deid_privacy.overlap import grams, recall
+from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS
+
+
+def test_recall_is_none_of_nothing_shared_and_all_of_a_copy():
+    assert recall([[1, 2, 3, 4]], [[5, 6, 7, 8]], 3) == 0.0
+    assert recall([[1, 2, 3, 4]], [[0, 1, 2, 3, 4]], 3) == 1.0
+    assert recall([[1, 2, 3, 4]], [[1, 2, 3]], 3) == 0.5
+    assert grams([[1, 2], [3, 4]], 2) == {(1, 2), (3, 4)}
+    with pytest.raises(InputError, match="shorter n-gram"):
+        recall([[1, 2]], [[1, 2]], 3)
+
+
+def test_the_planted_folder_holds_what_the_audits_read(tmp_path, capsys):
+    out = tmp_path / "planted"
+    assert main(["plant", str(out), "--notes", "20", "--people", "2", "--canaries", "1"]) == 0
+
+    lines = [json.loads(line) for line in (out / "training.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 20 + (2 + 1) * (1 + 5 + 10 + 25 + 100)
+    check_planted(read_canaries(out / "canaries.json"), [line["text"] for line in lines])
+    named = [line for line in lines if line["spans"]]
+    assert len(named) == 2 * (1 + 5 + 10 + 25 + 100)
+    span = named[0]["spans"][0]
+    assert named[0]["text"][span["start"] : span["end"]].istitle()
+    assert "training notes" in capsys.readouterr().out
+
+
+def test_every_trend_has_a_claim_and_is_run_or_says_why_not(capsys):
+    assert list(CLAIMS) == [f"T{number}" for number in range(1, 16)]
+    assert set(RUNS) | set(NOT_RUN) == set(CLAIMS)
+    assert not set(RUNS) & set(NOT_RUN)
+    assert main(["trends", "T1", "T14"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in said] == [["T1", "undecided"], ["T14", "undecided"]]
+    assert main(["trends", "T99"]) == 2
+    assert "unknown trend 'T99'" in capsys.readouterr().err
