@@ -19,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plant = commands.add_parser("plant", help="write notes with planted people and canaries, and their lists")
     plant.add_argument("out", type=Path, help="new folder")
     plant.add_argument("--notes", type=int, default=200, help="sentences in each part")
+    plant.add_argument("--repeats", type=int, nargs="+", default=[1, 5, 10, 25, 100], help="how often secrets are said")
     plant.add_argument("--people", type=int, default=5, help="people for each number of repeats")
     plant.add_argument("--canaries", type=int, default=4, help="canaries for each number of repeats")
     trends = commands.add_parser("trends", help="run the fifteen trend tests; print pass, fail or undecided")
@@ -37,7 +38,9 @@ def _plant(given: argparse.Namespace) -> int:
     from deid_privacy.canaries import write_canaries  # noqa: PLC0415 - loads PyTorch
     from deid_privacy.planted import planted_corpus  # noqa: PLC0415
 
-    corpus = planted_corpus(notes=given.notes, people=given.people, canaries=given.canaries, seed=given.seed)
+    corpus = planted_corpus(
+        notes=given.notes, people=given.people, repeats=given.repeats, canaries=given.canaries, seed=given.seed
+    )
     given.out.mkdir(parents=True)
     names = {one.patient_id: one.name for one in corpus.people}
     for part in ("training", "held_out", "calibration"):
