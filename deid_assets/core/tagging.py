@@ -172,23 +172,28 @@ def _may_follow(before: str, after: str, scheme: TagScheme) -> bool:
 
 
 def grouping_for(lengths: Sequence[Sequence[int]], *, budget: int = 200, longest: int | None = None) -> int:
-    """Return how many sentences to join, of 1, 2, 4, … 32: the mean length nearest to the budget.
+    """Return how many sentences to join: by a mean length, or by the limit of an encoder.
 
-    Catelli (2021) takes 200 tokens, the context that language models of the LSTM kind use (Khandelwal et al. 2018).
+    Without a limit it is, of 1, 2, 4, … 32, the one whose mean length is nearest to the budget: Catelli (2021) takes 200
+    tokens, the context that language models of the LSTM kind use (Khandelwal et al. 2018). With a limit it is the
+    largest number of which no group is longer, as the 11 of that work's BERT.
 
     Args:
         lengths: Tokens of each sentence, note by note.
         budget: Mean tokens wanted.
-        longest: No group may have more tokens than this, where a network has a limit.
+        longest: Most tokens of a group, where a network has a limit; the budget is left aside then.
 
     Raises:
         InputError: There is no sentence.
     """
-    candidates: Mapping[int, list[int]] = {factor: _group_lengths(lengths, factor) for factor in (1, 2, 4, 8, 16, 32)}
-    if not candidates[1]:
+    if not any(lengths):
         raise InputError("there is no sentence to choose a grouping by; give notes with text")
-    fitting = [factor for factor, sizes in candidates.items() if longest is None or max(sizes) <= longest] or [1]
-    return min(fitting, key=lambda factor: abs(sum(candidates[factor]) / len(candidates[factor]) - budget))
+    if longest is not None:
+        most = max(map(len, lengths))
+        fits = (factor for factor in range(most, 1, -1) if max(_group_lengths(lengths, factor)) <= longest)
+        return next(fits, 1)
+    candidates: Mapping[int, list[int]] = {factor: _group_lengths(lengths, factor) for factor in (1, 2, 4, 8, 16, 32)}
+    return min(candidates, key=lambda factor: abs(sum(candidates[factor]) / len(candidates[factor]) - budget))
 
 
 def _group_lengths(lengths: Sequence[Sequence[int]], factor: int) -> list[int]:

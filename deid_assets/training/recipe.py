@@ -64,6 +64,8 @@ class Recipe(BaseModel):
         scheme: Tag scheme.
         grouping: Consecutive sentences in one input, or ``auto``: mean length nearest to ``budget_tokens``.
         budget_tokens: Of ``auto``.
+        limit_tokens: Of ``auto``, for an encoder with a limit: the most sentences of which no input has more tokens, in
+            place of the budget. Sub-tokens are more than tokens: 300 for 512 is safe in most languages.
         dev_share: Share of the patients of the last corpus that is held out for model selection where no
             development notes are given.
         seed: Of everything random.
@@ -87,6 +89,7 @@ class Recipe(BaseModel):
     scheme: TagScheme = TagScheme.BIO
     grouping: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] = 1
     budget_tokens: int = Field(default=200, ge=1)
+    limit_tokens: int = Field(default=0, ge=0)
     dev_share: float = Field(default=0.1, gt=0, lt=1)
     seed: int = Field(default=1, ge=0)
     runs: int = Field(default=1, ge=1, le=100)

@@ -147,7 +147,7 @@ def _grouping(recipe: Recipe, documents: Sequence[Document]) -> int:
     for document in documents:
         tokens = tokenize(document.note.text)
         lengths.append([len(part) for part in sentences(document.note.text, tokens)])
-    return grouping_for(lengths, budget=recipe.budget_tokens)
+    return grouping_for(lengths, budget=recipe.budget_tokens, longest=recipe.limit_tokens or None)
 
 
 def _fingerprint(recipe: Recipe, task: Task, materials: Materials, trainer: Trainer) -> str:

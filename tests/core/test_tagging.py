@@ -154,5 +154,8 @@ def test_the_grouping_comes_nearest_to_the_budget():
     assert grouping_for([[50] * 8], budget=200) == 4
     assert grouping_for([[50] * 8], budget=200, longest=120) == 2
     assert grouping_for([[500]], budget=200, longest=120) == 1
+    # Any number may fit an encoder, not powers of two alone: eleven sentences of 45 are 495 tokens.
+    assert grouping_for([[45] * 40, [45] * 3], longest=512) == 11
+    assert grouping_for([[45] * 7], longest=512) == 7
     with pytest.raises(InputError, match="no sentence"):
         grouping_for([[]])
