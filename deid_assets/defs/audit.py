@@ -232,7 +232,9 @@ def _metadata(output: AssetOutput, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(output.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
     shown = {name: _shown(value) for name, value in output.metadata.items()}
-    return {**rows, **output.counts, **shown, "receipt": receipt.digest}
+    # First, so that a report, with its plots, is one click away: Dagster shows no plot without one either.
+    links = {name: value for name, value in shown.items() if isinstance(value, dg.UrlMetadataValue)}
+    return {**links, **rows, **output.counts, **shown, "receipt": receipt.digest}
 
 
 def _shown(value: Any) -> Any:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check
+from deid_assets.assets.display import Link
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.audit import audited_asset
 from deid_assets.intake.stops import find_stop
@@ -101,6 +102,16 @@ def test_the_receipt_keeps_verdicts_and_counts_and_is_the_data_version(installat
     (event,) = result.get_asset_materialization_events()
     assert event.step_materialization_data.materialization.tags["dagster/data_version"] == receipt.digest
     assert event.step_materialization_data.materialization.metadata["dagster/row_count"].value == 3
+
+
+def test_a_link_to_a_report_stands_before_the_counts(run):
+    shown = {"words": "said", "report": Link("http://127.0.0.1:3001/release-b-1.html")}
+    result = run(lambda *_: replace(drafted(verdicts(gate=True, hint=True))(BATCH, None), metadata=shown))
+
+    (event,) = result.get_asset_materialization_events()
+    metadata = event.step_materialization_data.materialization.metadata
+    assert [*metadata][:4] == ["report", "dagster/row_count", "notes", "words"]
+    assert metadata["report"] == dg.MetadataValue.url(shown["report"])
 
 
 def test_a_check_with_nothing_to_judge_is_a_warning_and_stores_without_passing(installation, run):
