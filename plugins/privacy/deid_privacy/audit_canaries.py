@@ -53,7 +53,7 @@ def run(audit: Canaries, material: Material) -> AuditResult:
     own, base = (next(one for one in figures if (one.name, one.group) == (BEATEN, name)) for name in found)
     rule = Rule(
         name="planted secrets rank as unplanted ones",
-        passed=own.high <= base.value + audit.limit,
+        passed=bool(own.high <= base.value + audit.limit),
         description=f"the upper end of {BEATEN} is at most {audit.limit:g} above the value of unplanted secrets",
     )
     return conclude(

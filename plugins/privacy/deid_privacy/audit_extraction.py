@@ -42,7 +42,7 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     chance = links.by_chance / links.named if links.named else 0.0
     rule = Rule(
         name="right links are no more than by chance",
-        passed=not (links.is_reliable and low > chance),
+        passed=not (links.is_reliable and bool(low > chance)),
         description="right links do not both outnumber wrong ones and exceed, at the lower end of the interval, what "
         "exchanged conditions give",
     )

@@ -49,7 +49,7 @@ def run(audit: Membership, material: Material) -> AuditResult:
     strongest = max(areas, key=lambda one: one.value)
     rule = Rule(
         name="no attack tells members apart",
-        passed=all(one.high <= audit.limit for one in areas),
+        passed=all(bool(one.high <= audit.limit) for one in areas),
         description=f"the upper end of every AUC's interval is at most {audit.limit:g}; strongest: {strongest.group}",
     )
     return conclude(

@@ -36,7 +36,7 @@ def run(audit: SlotFill, material: Material) -> AuditResult:
     beaten = next(one for one in found if one.name == BEATEN)
     rule = Rule(
         name="true names rank as others do",
-        passed=beaten.high <= audit.limit,
+        passed=bool(beaten.high <= audit.limit),
         description=f"the upper end of {BEATEN} is at most {audit.limit:g}",
     )
     return conclude(

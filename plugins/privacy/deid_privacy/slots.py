@@ -147,7 +147,12 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
         limit = np.log2(size) if name == "exposure in bits" else 1.0
         found.append(
             Estimate(
-                name, mean, max(0.0, min(low, mean) - slack), min(limit, max(high, mean) + slack), chance, len(index)
+                name,
+                mean,
+                max(0.0, min(float(low), mean) - slack),
+                float(min(limit, max(float(high), mean) + slack)),
+                float(chance),
+                len(index),
             )
         )
     return found

@@ -188,15 +188,14 @@ def t15(bench: Bench) -> Trend:
         lm = _untrained(texts, width, layers)
         scorer = Scorer(lm)
         scorer.tokens(texts[:8])
-        times = []
+        runs: list[float] = []
         for _ in range(3):
             began = time.process_time()
             scorer.tokens(texts)
-            times.append((time.process_time() - began) / len(texts) * 1_000)
-        found.append((sum(one.numel() for one in lm.model.parameters()), min(times)))
-    sizes, times = (np.array(column, dtype=np.float64) for column in zip(*found, strict=True))
-    ranks = [values.argsort().argsort() for values in (sizes, times)]
-    spearman = float(np.corrcoef(*ranks)[0, 1])
+            runs.append((time.process_time() - began) / len(texts) * 1_000)
+        found.append((sum(one.numel() for one in lm.model.parameters()), min(runs)))
+    order = [np.argsort(np.argsort([one[side] for one in found])) for side in (0, 1)]
+    spearman = float(np.corrcoef(order[0], order[1])[0, 1])
     said = ", ".join(f"{size:,} parameters {ms:.2f} ms" for size, ms in found)
     return Trend("pass" if spearman > 0 else "fail", f"rank correlation {spearman:.2f}: {said} of CPU per sequence")
 

@@ -120,6 +120,7 @@ def test_names_are_filled_into_their_gaps(material):
     result = run_audit(load_audit("slot_fill", {"candidates": 20}), material)
 
     beaten = next(one for one in result.figures if one.name == "others beaten")
+    assert json.dumps(result.to_json())
     assert beaten.low > 0.5
     assert result.outcome is Outcome.FAILED, result.reason
     assert [(one.expected, one.reacted) for one in result.controls] == [(True, True), (False, False)]

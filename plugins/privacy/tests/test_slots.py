@@ -115,6 +115,7 @@ def test_rank_and_exposure_by_hand():
     assert Answer(3, 5, 0.0).beaten == 0.5
     found = summary([Answer(1, 4, 0.0)] * 30)
     assert [one.chance for one in found[:2]] == [0.25, 0.5]
+    assert {type(part) for one in found for part in (one.value, one.low, one.high, one.chance)} == {float}
     assert all(one.low < one.value == one.high for one in found)
     with pytest.raises(InputError, match="2 questions, an interval needs 20"):
         summary([Answer(1, 4, 0.0)] * 2)
