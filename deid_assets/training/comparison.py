@@ -106,16 +106,17 @@ class Difference:
 
 def differences(rows: Sequence[Row]) -> list[Difference]:
     """Return each recipe against the first; those with fewer than two runs or folds have no deviation and are left out."""
-    first, *others = [row for row in rows if row.deviation is not None] or [None]
-    if first is None or first.deviation is None:
+    spread = [row for row in rows if row.deviation is not None]
+    if not spread:
         return []
+    first, *others = spread
     tests = {row.recipe: mann_whitney(row.f1, first.f1) for row in others}
     p = corrected({name: test.p for name, test in tests.items()})
     return [
         Difference(
             row.recipe,
             row.mean - first.mean,
-            hypot(row.deviation or 0.0, first.deviation),
+            hypot(row.deviation or 0.0, first.deviation or 0.0),
             tests[row.recipe].u,
             tests[row.recipe].p,
             p[row.recipe],

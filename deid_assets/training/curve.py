@@ -118,7 +118,8 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[li
 def _materials(wanted: Wanted, drawn: Corpus) -> tuple[Recipe, Materials]:
     if not wanted.beside:
         return _as(wanted.recipe, 1), Materials(corpora=[drawn])
-    train, dev = [], []
+    train: list[Corpus] = []
+    dev: list[Document] = []
     for corpus in wanted.beside:
         rest, held = split(corpus.documents, share=wanted.recipe.dev_share, seed=wanted.recipe.seed)
         train.append(Corpus(corpus.name, tuple(rest)))
@@ -144,7 +145,7 @@ def _union(one: SpanSet, other: SpanSet) -> SpanSet:
 
 def _points(test: Corpus, found: Mapping[str, Sequence[SpanSet]], seconds: Mapping[str, float]) -> list[Point]:
     rows: dict[str, Mapping[str, Row]] = {}
-    covered = {}
+    covered: dict[str, int] = {}
     for name, answers in found.items():
         evaluation, rows[name] = evaluate_by_note(
             ((document.spans, spans) for document, spans in zip(test.documents, answers, strict=True)),
@@ -163,7 +164,8 @@ def _scope(documents: Sequence[Document]) -> frozenset[Any]:
 
 
 def _point(compared: Comparison, name: str, covered: int, seconds: float) -> Point:
-    values, gaps = [], []
+    values: list[float | None] = []
+    gaps: list[tuple[float, float, float, float] | None] = []
     for ratio in (Ratio.RECALL, Ratio.PRECISION):
         interval = compared.interval(name, Scheme.CHARACTERS, ratio)
         gap = compared.difference(name, Scheme.CHARACTERS, ratio)

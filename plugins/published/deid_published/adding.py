@@ -12,13 +12,12 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, Note, PluginError
 from deid_assets.extending.files import replace_folder
-from deid_published.folder import CARD, FORMAT, GRAPH, TOKENIZER, digests, sha256
+from deid_published.folder import CARD, FORMAT, GRAPH, TOKENIZER, digests
 from deid_published.labels import LabelChoice, built_in, decided, proposal_text, read_labels
 from deid_published.scheme import recognised
 from deid_published.source import Source, open_source
 
 OVERLAP = 64
-_LONGEST = 100_000  # what tokenizers say who know no length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +139,3 @@ def _choice(wanted: Wanted, source: Source) -> LabelChoice:
     if not file.exists():
         file.write_text(proposal_text(source.tags, model=source.name), encoding="utf-8")
     raise ConfigError(f"{wanted.source}: no label map; one is proposed in {file}: check it and give --labels {file}")
-
-
-__all__ = ["Importer", "Wanted", "add", "sha256"]
