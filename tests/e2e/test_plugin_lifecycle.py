@@ -31,7 +31,7 @@ mutation ($location: String!) { reloadRepositoryLocation(repositoryLocationName:
 GROUPS = "{ assetNodes { groupName assetKey { path } } }"
 BACKFILL = """
 mutation ($batches: [String!]!) { launchPartitionBackfill(backfillParams: {
-    assetSelection: [{path: ["spans", "badge"]}], partitionNames: $batches, title: "badge alone"}) {
+    assetSelection: [{path: ["spans_badge"]}], partitionNames: $batches, title: "badge alone"}) {
     __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
 """
 STATUS = """
