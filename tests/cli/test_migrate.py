@@ -40,6 +40,7 @@ def test_what_arrived_lands_again_and_the_rest_is_set_aside(deid, old_home):
 
     assert ran.code == 0
     assert "2 arrivals" in ran.err
+    assert "take back releases" in ran.err
     assert {path.read_text() for path in (old_home / "landing").iterdir()} == {"b-1", "b-2"}
     assert not (old_home / "store").exists()
     assert not (old_home / "released").exists()
@@ -61,5 +62,6 @@ def test_of_what_was_split_the_whole_lands_again_and_no_part(deid, tmp_path, mon
     ran = deid("migrate")
 
     assert ran.code == 0
+    assert "take back releases" not in ran.err
     landed = {path.read_text() for path in (home / "landing").rglob("*") if path.is_file()}
     assert landed == {name for name, has_arrived in ARRIVED.items() if has_arrived}

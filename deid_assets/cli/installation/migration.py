@@ -9,7 +9,7 @@ from deid_assets.cli.app import app, guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.intake.parts import is_part
-from deid_assets.store.generation import is_of_another_generation
+from deid_assets.store.generation import MARKER, is_of_another_generation
 
 ASIDE = "before-migration"
 _MADE = ("released", "reports", "dagster", "models", "deid.sqlite", "deid.sqlite-wal", "deid.sqlite-shm", "store")
@@ -27,6 +27,7 @@ def migrate() -> int:
     if not is_of_another_generation(settings.store):
         say(f"{settings.home}: nothing to migrate")
         return 0
+    keyless = not (settings.store / MARKER).is_file()
     aside = settings.home / ASIDE
     aside.mkdir(mode=0o700, exist_ok=True)
     moved = _bring_back(settings)
@@ -34,9 +35,12 @@ def migrate() -> int:
         if (settings.home / name).exists():
             _check_free(aside / name)
             (settings.home / name).rename(aside / name)
+    warning = (
+        ", and take back releases that were handed out, since their ids confirm their originals" if keyless else ""
+    )
     say(
         f"{moved} arrivals are back in {settings.landing}; what was made before lies in {aside}: remove it when the new "
-        "releases stand, and take back releases that were handed out, since their ids confirm their originals"
+        f"releases stand{warning}"
     )
     return 0
 
