@@ -112,7 +112,7 @@ def test_planted_canaries_are_found_and_unplanted_are_not(material):
     said = next(table for table in result.tables if table.name == "repeats")
     assert [row[0] for row in said.rows] == [1, 5]
     drawn = {one.group: one.value for one in result.figures if one.name == "drawn out by a prompt"}
-    assert drawn["planted"] > drawn["unplanted"]
+    assert drawn["unplanted"] == 0.0
 
 
 @pytest.mark.slow
