@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _plant(given) if given.command == "plant" else _trends(given)
     except DeidError as error:
-        print(f"deid-privacy: {error}", file=sys.stderr)  # noqa: T201 - a command
+        typer.echo(f"deid-privacy: {error}", err=True)
         return 2
 
 
@@ -47,7 +48,7 @@ def _plant(given: argparse.Namespace) -> int:
         lines = [_line(note, names) for note in getattr(corpus, part)]
         (given.out / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
     write_canaries(given.out / "canaries.json", corpus.canaries)
-    print(f"{len(corpus.training)} training notes; written to {given.out}")  # noqa: T201 - a command
+    typer.echo(f"{len(corpus.training)} training notes; written to {given.out}")
     return 0
 
 
@@ -73,8 +74,8 @@ def _trends(given: argparse.Namespace) -> int:
         raise InputError(f"unknown trend {unknown[0]!r}; choose of {', '.join(CLAIMS)}")
     bench = Bench(given.seed)
     if set(names) & set(RUNS):
-        print(f"control   {control(bench)}", flush=True)  # noqa: T201 - a command
+        typer.echo(f"control   {control(bench)}")
     for name in names:
         found = RUNS[name](bench) if name in RUNS else Trend("undecided", NOT_RUN[name])
-        print(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}", flush=True)  # noqa: T201 - a command
+        typer.echo(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}")
     return 0
