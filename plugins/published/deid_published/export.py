@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +100,9 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
 
 def _tokenizer(source: Source) -> Any:
     try:
+        auto: Any = transformers.AutoTokenizer
         with _quiet():
-            found = transformers.AutoTokenizer.from_pretrained(
-                source.path, use_fast=True, local_files_only=True, trust_remote_code=False
-            )
+            found = auto.from_pretrained(source.path, use_fast=True, local_files_only=True, trust_remote_code=False)
     except Exception as error:
         raise PluginError(f"{source.path}: the tokenizer does not load ({type(error).__name__})") from error
     if not found.is_fast:
@@ -174,19 +174,17 @@ def _key(span: Any) -> tuple[int, int, str, str]:
     return span.start, span.end, span.label.value, span.native_label
 
 
-class _quiet(warnings.catch_warnings):  # noqa: N801 - used as a function
+@contextmanager
+def _quiet() -> Iterator[None]:
     """Keep ``transformers`` and PyTorch from writing advice."""
-
-    def __enter__(self) -> None:  # type: ignore[override]
-        super().__enter__()
-        log: Any = transformers.logging
-        self._level = log.get_verbosity()
+    log: Any = transformers.logging
+    level = log.get_verbosity()
+    with warnings.catch_warnings():
         log.set_verbosity(logging.CRITICAL)
         log.disable_progress_bar()
         logging.disable(logging.WARNING)
-
-    def __exit__(self, *given: object) -> None:
-        log: Any = transformers.logging
-        log.set_verbosity(self._level)
-        logging.disable(logging.NOTSET)
-        super().__exit__(*given)
+        try:
+            yield
+        finally:
+            log.set_verbosity(level)
+            logging.disable(logging.NOTSET)
