@@ -166,7 +166,7 @@ def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, a
     found = show_analysis(analyse([trained("mine", "Lee", "Ray")], dev(notes)))
 
     assert list(found) == ["errors_on_development_notes", "neighbours_with_the_same_label", "vectors"]
-    assert found["vectors"].md_str.startswith("![Vectors of mine](data:image/png;base64,")
-    assert "| NAME | 2 | 1 | 0 | 0 | 0 | 1 | 0 |" in found["errors_on_development_notes"].md_str
-    told = "".join(value.md_str for name, value in found.items() if name != "vectors")
+    assert found["vectors"].startswith("![Vectors of mine](data:image/png;base64,")
+    assert "| NAME | 2 | 1 | 0 | 0 | 0 | 1 | 0 |" in found["errors_on_development_notes"]
+    told = "".join(value for name, value in found.items() if name != "vectors")
     assert not [word for word in ("Lee", "Qwertz", "Seen") if word in told]
