@@ -45,10 +45,10 @@ ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that
 	@$(BIN)/python -m deid_assets.reports.server $(REPORTS_PORT) & trap "kill $$! 2>/dev/null" EXIT; \
 		$(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
 
-test: install-dev lint types imports  ## lint, types, import contracts and tests
-	@$(DEV_BIN)/python -m pytest -m "not slow and not gpu" -n 2 $(ARGS)
+test: install-dev lint types imports  ## lint, types, import contracts and the tests of minutes; CI adds those marked long
+	@$(DEV_BIN)/python -m pytest -m "not long and not slow and not gpu" -n 2 $(ARGS)
 
-test-all: install-dev lint types imports  ## the same with the slow tests
+test-all: install-dev lint types imports  ## the same with the long and the slow tests
 	@$(DEV_BIN)/python -m pytest $(ARGS)
 
 lint: install-dev

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 from deid_assets import plugins
 from deid_assets.cli import app
 
-pytestmark = pytest.mark.skipif(
-    "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+]
 NOTES = "synthetic:en:6:3"
 FAST = ("--set", 'settings.predictions_of=""', "--set", "settings.min_score=0.0", "--set", "settings.min_patients=1")
 

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from deid_assets.cli import app
 from deid_assets.intake.landing import take_in
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def cli(installation):

@@ -13,6 +13,8 @@ from deid_assets.config import Gates, Settings
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.plugins import available
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -25,6 +25,7 @@ EXAMPLES = [block for block in BLOCKS if not block.startswith("# corpora\n")]
 CORPORA = [block for block in BLOCKS if block.startswith("# corpora\n")]
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(not {"rules", "presidio"} <= available().keys(), reason="the examples need rules and presidio"),
     pytest.mark.skipif(not all(map(shutil.which, ("bash", "openssl"))), reason="the examples need bash and openssl"),
 ]

@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 from deid_assets import plugins
 from deid_assets.cli import app
 
-pytestmark = pytest.mark.skipif(
-    "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+]
 FAST = ("--set", 'settings.predictions_of=""', "--set", "settings.max_iterations=25", "--set", "settings.min_score=0.0")
 
 

@@ -8,6 +8,8 @@ import pytest
 from deid_assets.assets.auditing import stored_audit
 from deid_assets.privacy.result import read_result
 
+pytestmark = pytest.mark.long
+
 UP_TO_MERGED = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
 BODY = """
 from deid_assets.extending.audits import Control, Measurement, Need, Plot, Rule, conclude

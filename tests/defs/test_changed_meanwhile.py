@@ -11,6 +11,8 @@ import pytest
 import deid_assets
 import deid_resources
 
+pytestmark = pytest.mark.long
+
 EDITING = '''
 """Edits a file while it reads notes, as somebody else might."""
 

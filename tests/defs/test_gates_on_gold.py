@@ -3,6 +3,8 @@
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.long
+
 CHAIN = (
     "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report", "released_corpus",

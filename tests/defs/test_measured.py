@@ -13,6 +13,8 @@ from deid_assets.core.verdicts import State
 from deid_assets.intake.landing import take_in
 from deid_assets.store.receipts import state_of
 
+pytestmark = pytest.mark.long
+
 CHAIN = (
     "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
     "release_report",

@@ -15,6 +15,8 @@ from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables
 from deid_resources.processes import end_workers
 
+pytestmark = pytest.mark.long
+
 BEFORE = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
 PADDING = "The wound is clean and dry. " * 2_500
 

@@ -8,6 +8,8 @@ import pytest
 from deid_assets.store import database
 from deid_assets.store.manifests import verify_release
 
+pytestmark = pytest.mark.long
+
 
 def release_another(installation):
     """Settings under which the shipped batch is released anew, all of it made but the release."""

@@ -8,6 +8,8 @@ import pytest
 from deid_assets.store.files import ALL
 from deid_assets.store.scores import scores_from_table
 
+pytestmark = pytest.mark.long
+
 NAMES_ONLY = "[detectors.shade]\nskip = 'MRN'\n"
 CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade")
 

@@ -8,6 +8,8 @@ from deid_assets.core.assets import Family
 from deid_assets.store.files import ALL
 from deid_assets.store.scores import scores_from_table
 
+pytestmark = pytest.mark.long
+
 CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade", "merged_spans")
 
 

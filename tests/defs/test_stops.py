@@ -15,6 +15,8 @@ from deid_assets.intake.reader import landing_folder, read_batch
 from deid_assets.intake.states import State, look
 from deid_assets.intake.stops import find_stop
 
+pytestmark = pytest.mark.long
+
 
 def jsonl(*records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)

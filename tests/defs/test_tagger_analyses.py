@@ -17,9 +17,10 @@ predictions_of = ""
 max_iterations = 40
 min_patients = 1
 """
-pytestmark = pytest.mark.skipif(
-    "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+]
 
 
 def shown(installation, asset):

@@ -18,6 +18,8 @@ from deid_assets.training import CARD
 from deid_resources.installation import installation_resource
 from deid_resources.snapshot import Snapshot
 
+pytestmark = pytest.mark.long
+
 CRF = """\
 name = "mine"
 plugin = "crf"

@@ -11,6 +11,8 @@ from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Vault
 from deid_assets.vault.upkeep import reidentify, verify
 
+pytestmark = pytest.mark.long
+
 KEY = "5b" * 32
 UP_TO_REDACTED = (
     "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "redacted_notes_blackout",

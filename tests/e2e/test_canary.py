@@ -11,7 +11,7 @@ from canaries import BROKEN, FILE, META, NAME, SECRETS, SETTINGS, WORD, canaries
 from deid_assets.cli import app
 
 # Outside pytest a warning goes to standard error, which is searched.
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 
 @pytest.fixture

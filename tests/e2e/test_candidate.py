@@ -13,6 +13,8 @@ import pytest
 
 from deid_assets.defs.instance import write_instance
 
+pytestmark = pytest.mark.long
+
 DIGEST = re.compile(rb"[0-9a-f]{12,}")
 PREFIX = 12
 """Hexadecimal digits that are compared: shorter names of digests are prefixes."""

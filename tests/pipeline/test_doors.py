@@ -74,6 +74,7 @@ def policies():
     return sorted(BUILTIN)
 
 
+@pytest.mark.long
 def test_all_doors_give_the_same(installation, notes, policies, tmp_path):
     of_graph = through_graph(installation, notes, policies)
 

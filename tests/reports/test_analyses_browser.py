@@ -5,7 +5,7 @@ import pytest
 
 from deid_assets.reports.analyses import analysis_html
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.long, pytest.mark.browser]
 INK = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce((a, b) => a + b)"
 
 

@@ -12,6 +12,8 @@ from deid_assets.core.redact import Context, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.files import load_policy
 
+pytestmark = pytest.mark.long
+
 PARTS = ("week 12 of 2021", "2021-W12", "Q1 2021", "first quarter of 2021", "Christmas 2020", "Easter 2019")
 
 

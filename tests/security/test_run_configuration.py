@@ -10,6 +10,8 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_graphql.schema import create_schema
 
+pytestmark = pytest.mark.long
+
 LOCATION = """
 import sys
 

@@ -5,6 +5,8 @@ import stat
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def open_umask():

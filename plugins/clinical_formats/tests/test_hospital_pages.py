@@ -14,6 +14,7 @@ from deid_assets.plugins import available
 PAGES = Path(__file__).parents[3] / "docs" / "formats"
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif("rules" not in available(), reason="the examples need the rules detector"),
     pytest.mark.skipif(not shutil.which("bash"), reason="the examples need bash"),
 ]

@@ -21,6 +21,8 @@ from deid_onnx.parity import parity
 from deid_transformers import TransformersDetector, TransformersTrainer
 from deid_transformers.encoder import positions_of
 
+pytestmark = pytest.mark.long
+
 SMALL = {
     "vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
     "max_position_embeddings": 64, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,

@@ -15,6 +15,8 @@ from deid_onnx import OnnxDetector
 from deid_onnx.parity import parity
 from deid_transformers import TransformersDetector, TransformersTrainer
 
+pytestmark = pytest.mark.long
+
 NOTES = [
     *(document.note for document in documents()),
     *(Note(f"c{number}", text) for number, text in enumerate(CONTRACT_TEXTS)),

@@ -10,6 +10,8 @@ import pytest
 from deid_assets.core.errors import ConfigError
 from deid_resources.detectors import CHUNK_CHARS
 
+pytestmark = pytest.mark.long
+
 POLICY = """\
 name = "mlm"
 default = "surrogate"
