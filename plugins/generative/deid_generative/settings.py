@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending import ConfigError
+from deid_transformers.settings import validated
 
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -147,10 +147,4 @@ def read_settings(given: Mapping[str, Any]) -> GenerativeSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    try:
-        return GenerativeSettings.model_validate(dict(given))
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()
-        )
-        raise ConfigError(f"settings of the trainer 'generative': {faults}") from error
+    return validated(GenerativeSettings, given, trainer="generative")

@@ -10,11 +10,12 @@ import numpy as np
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Rule, Table, conclude
+from deid_assets.extending.measuring import wilson
 from deid_privacy.auditing import measured, opened, work
 from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
 from deid_privacy.links import Links, Register, count_links, dictionary_tagger
-from deid_privacy.measures import RESAMPLES, wilson
+from deid_privacy.measures import RESAMPLES
 from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
 from deid_privacy.quality import Quality, bleu_of_each, quality, zipf
 from deid_privacy.sampling import Sampling

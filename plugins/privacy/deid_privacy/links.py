@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from deid_privacy.measures import Estimate, check_sizes, wilson
+from deid_assets.extending.measuring import wilson
+from deid_privacy.measures import Estimate, check_sizes
 
 Tagger = Callable[[str], AbstractSet[str]]
 """Function from a text to the conditions in it, as the register names them."""

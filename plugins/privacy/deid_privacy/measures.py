@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
+from deid_assets.extending.measuring import wilson
 
 Floats = NDArray[np.float64]
 RESAMPLES = 500
@@ -214,15 +215,6 @@ class Decision:
             high = recall[1] / (recall[1] + alarms[0]) if recall[1] + alarms[0] else 1.0
             found.append(Estimate("precision", balanced, low, high, 0.5, units))
         return found
-
-
-def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of a share at 95 % (Wilson 1927)."""
-    z = 1.959964
-    share = hits / trials
-    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    reach = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / (1 + z * z / trials)
-    return min(max(0.0, middle - reach), share), max(min(1.0, middle + reach), share)
 
 
 def balanced_identity(precision: float, recall: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deid_assets.core.errors import InputError
+from deid_assets.extending.measuring import wilson
 from deid_privacy.measures import (
     Decision,
     auc,
@@ -18,7 +19,6 @@ from deid_privacy.measures import (
     ranking,
     threshold,
     true_positives_at,
-    wilson,
 )
 from deid_privacy.membership import (
     ATTACKS,

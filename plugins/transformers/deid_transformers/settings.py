@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from deid_assets.extending import ConfigError
 
+Settings = TypeVar("Settings", bound=BaseModel)
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -174,10 +175,19 @@ def read_settings(given: Mapping[str, Any]) -> TransformersSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
+    return validated(TransformersSettings, given, trainer="transformers")
+
+
+def validated(model: type[Settings], given: Mapping[str, Any], *, trainer: str) -> Settings:
+    """Return a trainer's settings checked and completed; the trainers of language models share it.
+
+    Raises:
+        ConfigError: A key is unknown or a value is not allowed; the message names each.
+    """
     try:
-        return TransformersSettings.model_validate(dict(given))
+        return model.model_validate(dict(given))
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()
         )
-        raise ConfigError(f"settings of the trainer 'transformers': {faults}") from error
+        raise ConfigError(f"settings of the trainer {trainer!r}: {faults}") from error
