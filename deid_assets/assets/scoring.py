@@ -10,6 +10,7 @@ from deid_assets.assets.ingest import GOLD
 from deid_assets.assets.marginal import marginal_value
 from deid_assets.assets.merging import against, read_held_out
 from deid_assets.assets.records import record_scores
+from deid_assets.assets.rewriting import show_study
 from deid_assets.assets.shadow import gold_of_sample, sample_in_words
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
@@ -34,8 +35,11 @@ LEADERBOARD_CHECKS = (
 )
 
 
-def make_scorecard(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
-    """Score one detector on every batch that has gold and its spans; the counts add up."""
+def make_scorecard(_batch: str, installation: Installation, *, detector: str, rewrites: bool = False) -> AssetOutput:
+    """Score one detector on every batch that has gold and its spans; the counts add up.
+
+    One that rewrites notes has the table of the study beside.
+    """
     asset = Family.SPANS.of(detector)
     with_gold = gold_batches(installation)
     done = scored_batches(installation, asset)
@@ -58,6 +62,7 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str) ->
             **show_scores(total, title=f"{detector} against gold"),
             "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
             "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
+            **(show_study(installation, detector, done) if rewrites else {}),
         },
         publish=lambda _: record_scores(installation, detector, per_batch),
     )

@@ -18,7 +18,7 @@ from deid_assets.quality import Verdict
 from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
 from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
-from deid_assets.reports.rewriting import alterations_md, audit_md, epochs_md, study_md
+from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, epochs_md, study_md
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
@@ -90,17 +90,25 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
 
 
 def show_rewriting(model: Path, dev: Sequence[Document]) -> Shown:
-    """Return what the UI shows of a model that rewrites notes: the study's table, each epoch, and doubts of the gold."""
-    curve = json.loads((model / TAGGER).read_text(encoding="utf-8")).get("curve") or []
-    points = [point for point in curve if isinstance(point, dict) and point.get("measures")]
+    """Return what the UI shows of a model that rewrites notes: the study's table, each epoch, and doubts of the gold.
+
+    The table is of the model as it is used: of its best epoch, under the bias that was kept.
+    """
+    described = json.loads((model / TAGGER).read_text(encoding="utf-8"))
+    points = [point for point in described.get("curve") or [] if isinstance(point, dict) and point.get("measures")]
     if not points:
         return {}
-    best = max(points, key=lambda point: float(point["measures"]["f1"]))
+    tried = described.get("biases") or []
+    kept = [point for point in tried if point["kept"]]
+    best = next(
+        iter([*kept, *(point for point in points if point["epoch"] == described.get("best_epoch"))]), points[-1]
+    )
     unlabelled = {document.note.note_id for document in dev if not document.spans}
     return {
         "rewriting": Markdown(study_md(best["measures"])),
         "alterations": Markdown(alterations_md(best["measures"])),
         "epochs": Markdown(epochs_md(points)),
+        **({"biases": Markdown(biases_md(tried))} if tried else {}),
         "annotation_audit": Markdown(audit_md(points, unlabelled)),
     }
 

@@ -172,7 +172,7 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 metadata=about,
             ),
         ),
-        *build_scores.scores_of(settings, name, tags=tags),
+        *build_scores.scores_of(settings, name, tags=tags, rewrites=plugin.trains_adapters),
     ]
 
 

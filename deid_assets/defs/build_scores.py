@@ -15,11 +15,13 @@ from deid_assets.store import scores
 from deid_resources.snapshot import software_version
 
 
-def scores_of(settings: Settings, name: str, *, tags: Mapping[str, str]) -> list[dg.AssetsDefinition]:
-    """Return what is measured of one detector, over every batch that has gold."""
+def scores_of(
+    settings: Settings, name: str, *, tags: Mapping[str, str], rewrites: bool = False
+) -> list[dg.AssetsDefinition]:
+    """Return what is measured of one detector, over every batch that has gold; more of one that rewrites notes."""
     return [
         audited_asset(
-            partial(scoring.make_scorecard, detector=name),
+            partial(scoring.make_scorecard, detector=name, rewrites=rewrites),
             AssetDeclaration(
                 key=Family.SCORECARD.of(name),
                 checks=scoring.SCORECARD_CHECKS,

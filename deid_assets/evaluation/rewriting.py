@@ -199,6 +199,9 @@ class StudyTable:
             "altered": _share(self.altered, self.rewritten),
             "alterations": dict(sorted(self.changes.items())),
             "failing_notes_by_mode": dict(sorted(self.modes.items())),
+            "failing_notes_by_category": {
+                name: counts["notes"] - counts["clean"] for name, counts in sorted(self.by_category.items())
+            },
             "left_by_cause": dict(sorted(self.causes.items())),
             "names_left_by_role": {role: self.roles[role] for role in _SEVEREST if self.roles[role]},
         }
@@ -226,6 +229,14 @@ def study_table(rows: Iterable[Rewritten], *, placeholder: re.Pattern[str]) -> S
     for one in rows:
         table.add(one, placeholder=placeholder)
     return table
+
+
+def plateau(points: Sequence[Mapping[str, Any]], *, within: float = 0.005) -> int:
+    """Return the first epoch of a curve from which F1 gains no more than ``within``; 0 for an empty curve."""
+    values = [float(point["measures"]["f1"]) for point in points]
+    return next(
+        (int(point["epoch"]) for point, f1 in zip(points, values, strict=True) if f1 >= max(values) - within), 0
+    )
 
 
 def holed(source: str, gold: Iterable[Span]) -> str:

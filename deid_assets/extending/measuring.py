@@ -2,6 +2,6 @@
 
 from deid_assets.evaluation.intervals import Range, is_touched, union, wilson
 from deid_assets.evaluation.resampling import totals_of_draws
-from deid_assets.evaluation.rewriting import Rewritten, StudyTable
+from deid_assets.evaluation.rewriting import Rewritten, StudyTable, plateau
 
-__all__ = ["Range", "Rewritten", "StudyTable", "is_touched", "totals_of_draws", "union", "wilson"]
+__all__ = ["Range", "Rewritten", "StudyTable", "is_touched", "plateau", "totals_of_draws", "union", "wilson"]

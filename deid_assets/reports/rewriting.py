@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from deid_assets.evaluation.rewriting import plateau
 from deid_assets.reports.tables import escaped, table_md
 
 Measures = Mapping[str, Any]
@@ -28,7 +29,8 @@ def study_md(measures: Measures) -> str:
         ("BLEU-4, corpus and mean of notes", f"{_number(measures['bleu_corpus'])}, {_number(measures['bleu_mean'])}"),
         ("withheld", f"{measures['withheld']:,}"),
         ("failing notes by mode", _counts(measures["failing_notes_by_mode"])),
-        ("left by cause", _counts(measures["left_by_cause"])),
+        ("failing notes by category", _counts(measures["failing_notes_by_category"])),
+        ("items left by cause", _counts(measures["left_by_cause"])),
         ("names left, of patients first", _counts(measures["names_left_by_role"])),
     ]
     return table_md(["Measure", "Value"], rates, left=1)
@@ -42,17 +44,31 @@ def alterations_md(measures: Measures) -> str:
 
 
 def epochs_md(points: Sequence[Mapping[str, Any]]) -> str:
-    """Return the curve: what each epoch was measured to do on the development notes."""
+    """Return the curve: what each epoch was measured to do on the development notes, and where it stops to rise."""
     rows = []
     for point in points:
         found = point["measures"]
-        shares = [_value(found[key]) for key in ("note_recall", "recall", "precision")]
-        numbers = [f"{found['f1']:.4f}", _number(found["bleu_corpus"])]
         by_category = ", ".join(f"{name} {_value(one)}" for name, one in found["recall_by_category"].items())
-        rows.append((f"{point['epoch']}", f"{point['loss']:.4f}", *shares, *numbers, by_category))
-    return table_md(
-        ["Epoch", "Loss", "Note recall", "Recall", "Precision", "F1", "BLEU-4", "By category"], rows, left=1
-    )
+        rows.append((f"{point['epoch']}", f"{point['loss']:.4f}", *_rates(found), by_category))
+    table = table_md(["Epoch", "Loss", *_RATES, "By category"], rows, left=1)
+    return f"{table}\n\nPlateau of F1 from epoch {plateau(points)}."
+
+
+def biases_md(points: Sequence[Mapping[str, Any]]) -> str:
+    """Return what each bias towards placeholders was measured to do on the development notes; the kept one is bold."""
+    rows = []
+    for point in points:
+        name = f"{point['bias']:+g}"
+        rows.append((f"**{name}**" if point["kept"] else name, *_rates(point["measures"])))
+    return table_md(["Bias", *_RATES], rows, left=1)
+
+
+_RATES = ("Note recall", "Recall", "Precision", "F1", "BLEU-4")
+
+
+def _rates(found: Measures) -> list[str]:
+    shares = [_value(found[key]) for key in ("note_recall", "recall", "precision")]
+    return [*shares, f"{found['f1']:.4f}", _number(found["bleu_corpus"])]
 
 
 def audit(points: Sequence[Mapping[str, Any]], unlabelled: Collection[str], *, least: float = 0.8) -> dict[str, int]:

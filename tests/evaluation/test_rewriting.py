@@ -9,7 +9,7 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.rewriting import Rewritten, StudyTable, cause_of, expanded, role_of, study_table
+from deid_assets.evaluation.rewriting import Rewritten, StudyTable, cause_of, expanded, plateau, role_of, study_table
 from deid_assets.testing import marked
 
 TAGS = re.compile(r"\[X+\]")
@@ -133,3 +133,12 @@ def test_other_notes_spans_are_refused() -> None:
     note, other = Note("a", "x y"), Note("b", "x y z")
     with pytest.raises(ValueError, match="digest"):
         table(Rewritten(note, SpanSet.of(other, [Span(0, 1, Phi.NAME)]), [], "x y"))
+
+
+def test_a_plateau_begins_where_f1_stops_to_rise() -> None:
+    values = [0.2, 0.5, 0.8, 0.9, 0.94, 0.96, 0.961, 0.958, 0.962]
+    points = [{"epoch": epoch, "measures": {"f1": f1}} for epoch, f1 in enumerate(values, 1)]
+
+    assert plateau(points) == 6
+    assert plateau(points, within=0.1) == 4
+    assert plateau([]) == 0

@@ -21,16 +21,46 @@ if TYPE_CHECKING:
 VERSION = "0.1.0"
 REMEMBERED = 4_096
 """Notes of which the spans are kept, so that a batch in which one fails is not written twice."""
-_FAULTS: Mapping[Status, str] = {
-    Status.EMPTY: "the model wrote nothing",
-    Status.TRUNCATED: "the output was cut off; give a longer context or a shorter prompt",
-    Status.CONFLICT: "the output says both that there is nothing to remove and that there is",
-    Status.ECHOED: "the output says ANONYMOUS, and so does the note",
-    Status.REFUSED: "the model declined",
-    Status.UNLIKE: "the output is another text than the note",
-    Status.NO_ANSWER: "the server gave no answer; see that it runs, and raise timeout or retries",
-    Status.SWALLOWED: "a placeholder stands for more than an identifier can be",
+
+
+class NoOutputError(DetectorError):
+    """The model wrote nothing."""
+
+
+class TruncatedOutputError(DetectorError):
+    """The output was cut off before its end."""
+
+
+class ContradictoryOutputError(DetectorError):
+    """The output says that there is nothing to remove where that cannot be believed."""
+
+
+class RefusedError(DetectorError):
+    """The model declined."""
+
+
+class UnlikeOutputError(DetectorError):
+    """The output is another text than the note."""
+
+
+class NoAnswerError(DetectorError):
+    """The server gave no answer, or none that can be read."""
+
+
+_FAULTS: Mapping[Status, tuple[type[DetectorError], str]] = {
+    Status.EMPTY: (NoOutputError, "the model wrote nothing"),
+    Status.TRUNCATED: (TruncatedOutputError, "the output was cut off; give a longer context or a shorter prompt"),
+    Status.CONFLICT: (
+        ContradictoryOutputError,
+        "the output says both that there is nothing to remove and that there is",
+    ),
+    Status.ECHOED: (ContradictoryOutputError, "the output says ANONYMOUS, and so does the note"),
+    Status.REFUSED: (RefusedError, "the model declined"),
+    Status.UNLIKE: (UnlikeOutputError, "the output is another text than the note"),
+    Status.NO_ANSWER: (NoAnswerError, "the server gave no answer; see that it runs, and raise timeout or retries"),
+    Status.SWALLOWED: (UnlikeOutputError, "a placeholder stands for more than an identifier can be"),
 }
+"""The class is what quarantine and the command line show of an error."""
 
 
 class GenerativeDetector:
@@ -160,7 +190,8 @@ class GenerativeDetector:
             for note in run:
                 found = self._known[_key(note)]
                 if isinstance(found, Status):
-                    raise DetectorError(f"{self.name}: note {note.note_id!r}: {_FAULTS[found]}")
+                    kind, fault = _FAULTS[found]
+                    raise kind(f"{self.name}: note {note.note_id!r}: {fault}")
                 yield found
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)

@@ -32,6 +32,7 @@ class ModelFolder:
         settings: Of the recipe, completed.
         curve: What each epoch was measured to do.
         best_epoch: The one that was kept, from 1.
+        biases: What each bias that was tried was measured to do, the kept one with ``kept``.
         categories: Classifier of untyped placeholders.
     """
 
@@ -44,6 +45,7 @@ class ModelFolder:
     settings: Mapping[str, Any]
     curve: tuple[Mapping[str, Any], ...] = ()
     best_epoch: int = 0
+    biases: tuple[Mapping[str, Any], ...] = ()
     categories: Categories = field(default_factory=Categories)
 
     @property
@@ -78,6 +80,7 @@ class ModelFolder:
             "settings": dict(self.settings),
             "curve": [dict(point) for point in self.curve],
             "best_epoch": self.best_epoch,
+            "biases": [dict(point) for point in self.biases],
         }
         _dump(self.path / TAGGER, described)
 
@@ -107,6 +110,7 @@ def read_folder(path: Path) -> ModelFolder:
             settings=found["settings"],
             curve=tuple(found["curve"]),
             best_epoch=int(found["best_epoch"]),
+            biases=tuple(found.get("biases", ())),
             categories=Categories.of_json(known),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

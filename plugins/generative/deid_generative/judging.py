@@ -11,8 +11,9 @@ from typing import Any
 
 from deid_assets.extending import Detector, Document
 from deid_assets.extending.measuring import Rewritten, StudyTable, union
+from deid_generative.placeholders import PLACEHOLDER
 from deid_generative.reading import Status
-from deid_generative.written import Backend, cut, stitched
+from deid_generative.written import Backend, Written, cut, stitched
 
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
@@ -81,5 +82,16 @@ def _one(backend: Backend, document: Document, checker: Detector | None, found: 
             (asked,) = checker.detect([note])
             cover = union([*cover, *((span.start, span.end) for span in asked)])
         found.covers[note.note_id] = cover
-    output = outputs[0].output if len(outputs) == 1 else None
+    output = outputs[0].output if len(outputs) == 1 else _joined(note.text, outputs, cover)
     found.table.add(Rewritten(note, document.spans, cover, output, silent), placeholder=_HOLES)
+
+
+def _joined(text: str, outputs: Sequence[Written], cover: Sequence[tuple[int, int]] | None) -> str | None:
+    """Return the output of several windows; none where one of them is not the note's own words."""
+    if cover is None or any(one.edits for one in outputs):
+        return None
+    pieces, cursor = [], 0
+    for start, end in union(cover):
+        pieces += [text[cursor:start], PLACEHOLDER]
+        cursor = end
+    return "".join([*pieces, text[cursor:]])

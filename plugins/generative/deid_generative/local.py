@@ -51,12 +51,16 @@ class Shape:
         prompt: What it is told.
         tags: Labels of typed placeholders; empty where one placeholder stands for all.
         longest: Most source tokens that one placeholder stands for.
+        window: Source tokens of every prompt, shorter sources padded to it, so that a copy stands as far behind its
+            source in all of them; what has nothing to remove is copied then, as ANONYMOUS is said of notes. 0 for what
+            fits, without padding.
         limits: Beyond which a free output is not trusted.
     """
 
     prompt: Prompt
     tags: tuple[str, ...] = ()
     longest: int = 48
+    window: int = 0
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -102,11 +106,16 @@ class Speech:
         )  # fmt: skip
         return list(found["input_ids"]), [(int(start), int(end)) for start, end in found["offset_mapping"]]
 
+    def prompt(self, source: Sequence[int]) -> list[int]:
+        """Return the tokens before an answer."""
+        pad = self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self.end
+        return [*self.before, *source, *[int(pad)] * (self.shape.window - len(source)), *self.after]
+
     def grammar(self, text: str, source: Sequence[int]) -> CopyGrammar:
         """Return what may be written about a text; a text that says ANONYMOUS itself cannot be answered with it."""
-        says = ANONYMOUS.casefold()[:6] in text.casefold()
+        never = bool(self.shape.window) or ANONYMOUS.casefold()[:6] in text.casefold()
         both = [*self.holes, *(tokens for tokens in self.spaced if tokens not in self.holes)]
-        return CopyGrammar(source, both, [] if says else self.anonymous, self.end, self.shape.longest)
+        return CopyGrammar(source, both, [] if never else self.anonymous, self.end, self.shape.longest)
 
     def tag(self, number: int) -> str:
         """Return the label of a placeholder of a grammar, empty where it has none."""
@@ -140,8 +149,13 @@ class LocalModel:
                 f"prompt {speech.shape.prompt.name} takes {used} of {self._context} tokens; "
                 "choose a shorter prompt or a longer context"
             )
+        if speech.shape.window > self.room:
+            raise ConfigError(
+                f"window {speech.shape.window} is over the {self.room} tokens of a note that fit the context"
+            )
+        self.room = speech.shape.window or self.room
         made_of = [version, speech.shape.prompt.told, speech.shape.tags, speech.shape.longest, asdict(decoding)]
-        made_of += [self._context, asdict(speech.shape.limits)]
+        made_of += [self._context, speech.shape.window, asdict(speech.shape.limits)]
         self.version = hashlib.sha256(json.dumps(made_of, default=str).encode()).hexdigest()[:12]
 
     def units(self, text: str) -> Sequence[Range]:
@@ -156,7 +170,7 @@ class LocalModel:
         source, offsets = self._speech.plain(text)
         if not text.strip():
             return Written(Status.REWRITTEN)
-        prompt = [*self._speech.before, *source, *self._speech.after]
+        prompt = self._speech.prompt(source)
         grammar = self._speech.grammar(text, source)
         most = self._context - len(prompt)
         decoded = decode(self._model, prompt, grammar, self._decoding, most=most)
@@ -165,7 +179,7 @@ class LocalModel:
             reading = read_output(text, output, finished=decoded.finished, limits=self._speech.shape.limits)
             return of_reading(reading, tokens=len(decoded.tokens), steps=decoded.steps, output=output)
         holes = self._holes(text, offsets, decoded)
-        said_nothing = not holes and decoded.tokens == grammar.anonymous != source
+        said_nothing = not holes and (bool(self._speech.shape.window) or decoded.tokens == grammar.anonymous != source)
         status = Status.ANONYMOUS if said_nothing else Status.REWRITTEN
         return Written(status, holes, 0, len(decoded.tokens), decoded.steps, output)
 

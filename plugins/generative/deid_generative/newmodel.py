@@ -20,6 +20,8 @@ from deid_generative.steps import adamw, batch_of, response_loss, warmed
 from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from deid_transformers.optimize import generator, set_rate
 
+_WHOLE = 0.8
+"""Share of the stretches that fill a window."""
 END, PAD = "<|end|>", "<|pad|>"
 _WORDS = r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s+(?!\S)|\s"
 
@@ -138,14 +140,17 @@ def _stretches(
 ) -> Iterator[Pair]:
     """Yield stretches of notes to copy: longer ones later, with short ones among them to the end."""
     most = max(map(len, streams))
+    window = speech.shape.window
     top = int(settings.shortest * (most / settings.shortest) ** min(1.0, share * 1.5))
     room = (settings.context - len(speech.before) - len(speech.after) - 8) * 2 // 5
     size = min(room, top if rng.random() < 0.7 else int(rng.integers(settings.shortest, top + 1)))
-    for _ in range(max(1, settings.batch // (2 * size))):
+    for _ in range(max(1, settings.batch // (2 * (window or size)))):
+        if window:
+            size = window if rng.random() < _WHOLE else int(rng.integers(1, window + 1))
         stream = streams[int(rng.integers(len(streams)))]
         start = int(rng.integers(max(1, len(stream) - size + 1)))
         source = list(stream[start : start + size])
-        yield Pair([*speech.before, *source, *speech.after], [*_thinned(source, speech, settings, rng), speech.end])
+        yield Pair(speech.prompt(source), [*_thinned(source, speech, settings, rng), speech.end])
 
 
 def _thinned(source: Sequence[int], speech: Speech, settings: NewModel, rng: np.random.Generator) -> list[int]:

@@ -79,7 +79,11 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
         model = _adapted(model, folder.path / ADAPTER)
     speech = Speech(
         load_tokenizer(base, allow_download=use.allow_download),
-        Shape(folder.prompt if folder else load_prompt(prompt or "zero_shot_fr"), folder.tags if folder else ()),
+        Shape(
+            folder.prompt if folder else load_prompt(prompt or "zero_shot_fr"),
+            folder.tags if folder else (),
+            window=int(own.get("window", 0)),
+        ),
     )
     decoding = Decoding(
         constrained=bool(own.get("constrained", True)) if use.constrained is None else use.constrained,
@@ -88,6 +92,23 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
     )
     version = f"{folder.digest if folder else _digest(Path(name))} {bits} {transformers.__version__}"
     return LocalModel(model.eval(), speech, decoding, context=context, version=version)
+
+
+def merged(folder: ModelFolder, out: Path) -> None:
+    """Write base and adapter as one model of transformers, with its tokenizer, for its owner alone.
+
+    Raises:
+        PluginError: The adapter is broken.
+        ConfigError: The base is not there.
+    """
+    base = folder.base_folder
+    model = load_base(base, bits=_FULL, place=torch.device("cpu"), allow_download=False)
+    if folder.has_adapter:
+        model = _adapted(model, folder.path / ADAPTER)
+    out.mkdir(mode=0o700, parents=True)
+    with quiet():
+        load_tokenizer(base, allow_download=False).save_pretrained(out)
+        model.save_pretrained(out, safe_serialization=True)
 
 
 def load_base(base: str, *, bits: int, place: torch.device, allow_download: bool) -> Any:

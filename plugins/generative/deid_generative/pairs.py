@@ -81,11 +81,11 @@ def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]
     if not source:
         return
     spans = spans_of(document, typed=bool(speech.shape.tags))
-    room = max(8, (longest - len(speech.before) - len(speech.after)) * 2 // 5)
+    room = speech.shape.window or max(8, (longest - len(speech.before) - len(speech.after)) * 2 // 5)
     for window in windows(len(source), size=room, overlap=0):
         part = offsets[window.start : window.end]
         yield Pair(
-            [*speech.before, *source[window.start : window.end], *speech.after],
+            speech.prompt(source[window.start : window.end]),
             answer_tokens(source[window.start : window.end], part, spans, text, speech),
         )
 
@@ -108,7 +108,7 @@ def answer_tokens(
             ways = speech.spaced if text[start:end][:1].isspace() else speech.holes
             answer += ways[number]
         inside = span
-    is_untouched = len(answer) == len(source) and answer == list(source)
+    is_untouched = not speech.shape.window and answer == list(source)
     return [*(speech.anonymous if is_untouched else answer), speech.end]
 
 

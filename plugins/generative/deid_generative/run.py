@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.categories import Categories
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER, BASE, ModelFolder
-from deid_generative.local import Shape, Speech, device_of, load_config, load_tokenizer, quiet
+from deid_generative.judging import judge
+from deid_generative.local import LocalModel, Shape, Speech, device_of, load_config, load_tokenizer, quiet
 from deid_generative.newmodel import learn_to_copy, make_model, make_tokenizer
 from deid_generative.opening import load_base
 from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NEW, GenerativeSettings, read_settings
-from deid_generative.tune import Tuning
+from deid_generative.tune import Tuning, worth
 from deid_transformers.checkpoint import Checkpoint
 from deid_transformers.optimize import generator
 
@@ -44,7 +46,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     work = out / CHECKPOINT
     work.mkdir(parents=True, exist_ok=True)
     tags = tuple(sorted({label.value for label in task.labels.values()})) if settings.placeholders == "typed" else ()
-    shape = Shape(load_prompt(settings.prompt), tags)
+    shape = Shape(load_prompt(settings.prompt), tags, window=settings.window)
     if settings.base == NEW:
         model, speech = _new(task, settings, shape, work=work, fingerprint=fingerprint, report=report)
     else:
@@ -55,6 +57,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     decoding = Decoding(settings.constrained, settings.ahead, settings.bias)
     tuning = Tuning(task, settings, speech=speech, decoding=decoding, stage=stage, report=report)
     model = tuning.run(model)
+    settings, tried = _calibrated(model, settings, speech, task.dev)
     _write(model, settings, out, work)
     ModelFolder(
         out,
@@ -66,6 +69,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         settings=settings.model_dump(mode="json"),
         curve=tuple(tuning.progress.curve),
         best_epoch=tuning.progress.best_epoch,
+        biases=tried,
         categories=Categories.learnt(documents),
     ).write(plugin=plugin, version=version)
     shutil.rmtree(work, ignore_errors=True)
@@ -86,6 +90,7 @@ def _new(
     speech = Speech(load_tokenizer(str(ready), allow_download=False), shape)
     generator(task.seed, 10)
     model = make_model(settings.new, speech.tokenizer).to(device_of(None))
+    LocalModel(model, speech, Decoding())  # says now whether prompt and window fit, not after the first epoch
     began = time.monotonic()
 
     def told(step: int, loss: float) -> None:
@@ -143,6 +148,24 @@ def _adapted(model: Any, settings: GenerativeSettings) -> Any:
         raise ConfigError(
             f"lora.targets {', '.join(lora.targets)}: the base has none of these; name its linear layers"
         ) from error
+
+
+def _calibrated(
+    model: Any, settings: GenerativeSettings, speech: Speech, dev: Sequence[Document]
+) -> tuple[GenerativeSettings, tuple[Mapping[str, Any], ...]]:
+    """Return the settings with the best of their biases, and what each did on the development notes."""
+    judged = dev[: settings.judged or None]
+    if not settings.biases or not judged:
+        return settings, ()
+    tried: list[dict[str, Any]] = []
+    for bias in settings.biases:
+        decoding = Decoding(settings.constrained, settings.ahead, bias)
+        found = judge(LocalModel(model, speech, decoding), judged)
+        value = worth(found.table, settings.choose)
+        tried.append({"bias": bias, "worth": value, "measures": found.to_json(), "kept": False})
+    best = max(tried, key=lambda one: float(one["worth"]))
+    best["kept"] = True
+    return settings.model_copy(update={"bias": best["bias"]}), tuple(tried)
 
 
 def _write(model: Any, settings: GenerativeSettings, out: Path, work: Path) -> None:

@@ -92,11 +92,15 @@ class GenerativeSettings(_Frozen):
         weight_decay: Of AdamW.
         clip: Longest gradient.
         longest: Most tokens of a training note with its answer; notes beyond are cut into windows.
+        window: Tokens of a note that a new model reads at once, shorter ends padded to it: a model that always finds the
+            source as far behind its copy learns to copy in a fraction of the steps. What has nothing to remove is
+            copied then, as ANONYMOUS is said of whole notes. 0 for what fits.
         choose: What decides on the epoch.
         judged: Most development notes that an epoch is judged on, the first ones; all when 0.
         constrained: Whether outputs are held to the note's words.
         ahead: Source tokens proposed at once; see ``Decoding``.
         bias: Towards placeholders; see ``Decoding``.
+        biases: Tried in its place on the development notes once the epoch is chosen; the best by ``choose`` is kept.
         checker: Detector that is asked where the model says ``ANONYMOUS``, or empty.
         threads: Cores to use; all when not given.
         allow_download: Whether the base may be fetched by its hub name.
@@ -120,11 +124,13 @@ class GenerativeSettings(_Frozen):
     weight_decay: Share = 0.01
     clip: Annotated[float, Field(gt=0)] = 1.0
     longest: Annotated[int, Field(ge=32)] = 2_048
+    window: Annotated[int, Field(ge=0)] = 0
     choose: Literal["f1", "note_recall"] = "f1"
     judged: Annotated[int, Field(ge=0)] = 200
     constrained: bool = True
     ahead: Annotated[int, Field(ge=0)] = 24
     bias: float = 0.0
+    biases: tuple[float, ...] = ()
     checker: str = "rules"
     threads: Positive | None = None
     allow_download: bool = False
@@ -136,6 +142,8 @@ class GenerativeSettings(_Frozen):
             raise ValueError(f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}")
         if self.method == "full" and self.base != NEW:
             raise ValueError('method full is for base = "new"; train an adapter with method lora')
+        if self.window and self.base != NEW:
+            raise ValueError('window is for base = "new"; a given base reads what fits')
         if self.micro_batch > self.batch:
             raise ValueError(f"micro_batch {self.micro_batch} is over batch {self.batch}")
         return self

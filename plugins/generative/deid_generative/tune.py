@@ -137,7 +137,7 @@ class Tuning:
         found = judge(LocalModel(model, self._speech, self._decoding), dev) if dev else None
         table = found.table if found else None
         f1 = table.f1 if table else None
-        chosen = None if table is None else _worth(table, settings.choose)
+        chosen = None if table is None else worth(table, settings.choose)
         seconds = time.monotonic() - began
         measured = found.to_json() if found else {}
         covers = {note_id: cover for note_id, cover in found.covers.items() if cover} if found else {}
@@ -150,8 +150,8 @@ class Tuning:
             self._best = _trained(model)
 
 
-def _worth(table: StudyTable, choose: str) -> float:
-    """Return how good an epoch is; of two that are alike, the one that removes less of what identifies nobody."""
+def worth(table: StudyTable, choose: str) -> float:
+    """Return how good an epoch or a bias is; of two that are alike, the one that removes less of what identifies nobody."""
     value = table.f1 if choose == "f1" else table.note_recall or 0.0
     return value - table.spurious_chars / max(1, table.other_chars) / 1_000
 

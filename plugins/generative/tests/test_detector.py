@@ -68,19 +68,22 @@ def test_anonymous_for_every_note_still_stops_telephone_mail_and_date() -> None:
 
 
 @pytest.mark.parametrize(
-    "backend",
+    ("backend", "error"),
     [
-        Says(""),
-        Says(NOTE, finished=False),
-        Says("Autre note d'un autre patient, rien à voir, [XXXXX], sortie ce jour sans traitement."),
-        Says("ANONYMOUS\n[XXXXX]"),
-        Says("Je suis désolé, je ne peux pas aider."),
+        (Says(""), "NoOutputError"),
+        (Says(NOTE, finished=False), "TruncatedOutputError"),
+        (
+            Says("Autre note d'un autre patient, rien à voir, [XXXXX], sortie ce jour sans traitement."),
+            "UnlikeOutputError",
+        ),
+        (Says("ANONYMOUS\n[XXXXX]"), "ContradictoryOutputError"),
+        (Says("Je suis désolé, je ne peux pas aider."), "RefusedError"),
     ],
 )
-def test_an_output_that_cannot_be_trusted_fails_the_note(backend: Says) -> None:
+def test_an_output_that_cannot_be_trusted_fails_the_note(backend: Says, error: str) -> None:
     detector = GenerativeDetector.of_backend(backend)
 
-    assert detect(detector, [Note("n", NOTE)]) == [Failed("n", "spans_generative", "DetectorError")]
+    assert detect(detector, [Note("n", NOTE)]) == [Failed("n", "spans_generative", error)]
 
 
 def test_the_message_names_the_note_and_quotes_nothing() -> None:

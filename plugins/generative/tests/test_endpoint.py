@@ -92,24 +92,30 @@ def test_the_contract_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "error"),
     [
-        lambda _: (200, choice("")),
-        lambda _: (200, b"<html>not JSON</html>"),
-        lambda _: (200, b"[]"),
-        lambda _: (200, json.dumps({"choices": []}).encode()),
-        lambda _: (200, json.dumps({"choices": [{"text": None}]}).encode()),
-        lambda _: (500, b""),
-        lambda _: (404, b""),
-        lambda _: (302, b""),
-        lambda _: (200, choice(NOTE[:40], "length")),
-        lambda _: (200, choice("Enfant de 3 ans amenée par sa mère [XXXXX] pour otalgie fébrile depuis hier soir.")),
-        lambda _: (200, choice("I'm sorry, I cannot help with that.")),
+        (lambda _: (200, choice("")), "NoOutputError"),
+        (lambda _: (200, b"<html>not JSON</html>"), "NoAnswerError"),
+        (lambda _: (200, b"[]"), "NoAnswerError"),
+        (lambda _: (200, json.dumps({"choices": []}).encode()), "NoAnswerError"),
+        (lambda _: (200, json.dumps({"choices": [{"text": None}]}).encode()), "NoAnswerError"),
+        (lambda _: (500, b""), "NoAnswerError"),
+        (lambda _: (404, b""), "NoAnswerError"),
+        (lambda _: (302, b""), "NoAnswerError"),
+        (lambda _: (200, choice(NOTE[:40], "length")), "TruncatedOutputError"),
+        (
+            lambda _: (
+                200,
+                choice("Enfant de 3 ans amenée par sa mère [XXXXX] pour otalgie fébrile depuis hier soir."),
+            ),
+            "UnlikeOutputError",
+        ),
+        (lambda _: (200, choice("I'm sorry, I cannot help with that.")), "RefusedError"),
     ],
 )
-def test_anything_but_an_answer_fails_the_note(reply: Reply) -> None:
+def test_anything_but_an_answer_fails_the_note(reply: Reply, error: str) -> None:
     with serving(reply) as (address, _):
-        assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans_generative", "DetectorError")]
+        assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans_generative", error)]
 
 
 def test_a_server_that_is_late_or_gone_fails_the_note() -> None:
@@ -118,8 +124,9 @@ def test_a_server_that_is_late_or_gone_fails_the_note() -> None:
         return redacting(body)
 
     with serving(late) as (address, _):
-        assert isinstance(detect(detector(address, timeout=0.2), [Note("n", NOTE)])[0], Failed)
-    assert isinstance(detect(detector(address, timeout=0.2), [Note("n", NOTE)])[0], Failed)
+        late_answer = detect(detector(address, timeout=0.2), [Note("n", NOTE)])
+    assert late_answer == detect(detector(address, timeout=0.2), [Note("n", NOTE)])
+    assert late_answer == [Failed("n", "spans_generative", "NoAnswerError")]
 
 
 def test_a_failed_request_is_made_again() -> None:

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_model import random_model
 from tiny_pairs import TINY, documents, files, task, train
 
 from deid_assets.core.errors import ConfigError, PluginError, TrainingError
 from deid_assets.core.trainer import Epoch
 from deid_generative import GenerativeDetector, GenerativeTrainer
 from deid_generative.budget import check_budget, choose_bits, estimate, parameters
+from deid_generative.decode import Decoding
 from deid_generative.folder import read_folder
+from deid_generative.local import LocalModel, Shape, Speech
 from deid_generative.pairs import answer_text, joined, pairs, spans_of
+from deid_generative.reading import Status
 from deid_generative.steps import batch_of
 from deid_generative.tune import Tuning
 
@@ -93,7 +97,7 @@ def test_the_epoch_is_chosen_on_development_notes_alone(tmp_path: Path, monkeypa
     """The best of a curve with a plateau is its first best epoch, and its weights are those that are written."""
     kept: list[int] = []
     worth = iter([0.2, 0.6, 0.9, 0.9, 0.8])
-    monkeypatch.setattr("deid_generative.tune._worth", lambda *_: next(worth))
+    monkeypatch.setattr("deid_generative.tune.worth", lambda *_: next(worth))
     original = Tuning._judged
 
     def judged(self: Tuning, model: Any, loss: float, rate: float, began: float) -> None:
@@ -118,6 +122,28 @@ def test_pairs_are_the_note_with_placeholders_or_anonymous(spoken: Any) -> None:
         (pair,) = pairs(document, spoken, longest=128)
         text = spoken.tokenizer.decode(pair.answer[:-1])
         assert text == answer_text(document.note.text, spans_of(document, typed=False))
+
+
+def test_a_window_makes_all_prompts_alike_and_copies_what_has_nothing_to_remove(spoken: Any) -> None:
+    given = Speech(spoken.tokenizer, Shape(spoken.shape.prompt, window=30))
+    made = [pair for document in documents() for pair in pairs(document, given, longest=128)]
+    silent = documents()[2].note.text
+    (copied,) = pairs(documents()[2], given, longest=128)
+
+    assert {len(pair.prompt) for pair in made} == {len(given.before) + 30 + len(given.after)}
+    assert given.tokenizer.decode(copied.answer[:-1]) == silent
+    assert given.grammar(silent, given.plain(silent)[0]).anonymous == []
+    with pytest.raises(ConfigError, match="window 30 is over the 26"):
+        LocalModel(random_model(given, 0), given, Decoding(), context=90)
+    with pytest.raises(ConfigError, match="window is for base"):
+        GenerativeTrainer().settings({"window": 30, "base": "x"})
+
+
+def test_the_second_opinion_is_asked_of_a_window_that_was_copied_whole(spoken: Any) -> None:
+    given = Speech(spoken.tokenizer, Shape(spoken.shape.prompt, window=30))
+    (made,) = LocalModel(random_model(given, 0), given, Decoding(bias=-1e9)).write(["toux"])
+
+    assert made.status is Status.ANONYMOUS
 
 
 def test_only_the_tokens_of_answers_are_learnt(spoken: Any) -> None:

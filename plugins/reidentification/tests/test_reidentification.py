@@ -101,6 +101,15 @@ def test_a_policy_that_leaves_nothing_passes_and_one_that_leaves_all_fails():
     assert (held["gone", "age"], held["kept", "age"]) == (0, 1)
 
 
+def test_a_rare_history_is_counted_though_every_identifier_is_gone():
+    """Two people were struck by lightning; that and no more is left of them, and nothing of the others."""
+    cases = [*CASES[:60], *(case(number, story="was stricken by lightning") for number in range(60, 64))]
+    result = run_audit(Reidentification(), Material(key=KEY, cases=cases, policies=[GONE]))
+    held = {row[:2]: row[2].value for row in result.tables[0].rows}
+
+    assert (held["gone", "rare fact"], held["gone", "place"]) == (1, 0)
+
+
 def test_one_seed_gives_one_answer():
     one, again = (
         run_audit(Reidentification(), Material(key=KEY, seed=5, cases=CASES[:60], policies=[KEPT])) for _ in range(2)
