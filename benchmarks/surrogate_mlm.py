@@ -32,11 +32,9 @@ from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
-from deid_assets.policies import load_policy, masked_model
+from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
 from deid_assets.policies.locales import locale_of
-from deid_assets.policies.masked import MaskedSurrogate, checked_model
-from deid_assets.policies.masked_frames import WORDED
 from deid_assets.policies.names import full_name, parse
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
@@ -44,6 +42,10 @@ from deid_assets.privacy.audit import Case
 from deid_assets.synthesis import make_corpus
 from deid_hips.attack import Setting, attack
 from deid_hips.drawing import hips_md
+from deid_zero_shot import candidates
+from deid_zero_shot.frames import WORDED
+from deid_zero_shot.model_files import checked_model
+from deid_zero_shot.substitution import MaskedSurrogate
 
 KEY = Key(bytes(range(32)))
 RECALLS = (0.9, 0.97)
@@ -158,7 +160,7 @@ def _load(policy: Policy) -> None:
             import torch  # noqa: PLC0415 - not needed for --help
 
             torch.set_num_threads(1)
-            masked_model.load(action.model, action.files)
+            candidates.load(action.model, action.files)
 
 
 HEADER = (

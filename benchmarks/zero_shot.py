@@ -34,7 +34,17 @@ from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.points import Interval
 from deid_zero_shot.protect import Protection
 from deid_zero_shot.scorer import STRIDE
-from deid_zero_shot.study import COLUMNS, Judged, Row, chance_rows, decided_row, ensemble_gain, score_all, zero_shot_row
+from deid_zero_shot.study import (
+    COLUMNS,
+    Judged,
+    Row,
+    chance_rows,
+    decided_row,
+    ensemble_gain,
+    points,
+    score_all,
+    zero_shot_row,
+)
 
 SETS: Mapping[str, tuple[str, str, str]] = {
     "meddocan": ("es", "meddocan/dev.jsonl", "meddocan"),
@@ -131,7 +141,9 @@ def _table(
         judged = scored[system] = _judged(method, documents, two_stages=options.two_stages)
         spent = time.process_time() - began
         if not number:
-            for row in [*chance_rows(judged, seed=options.seed), decided_row("rules", judged, found[half:])]:
+            prevalence = float(points(judged.dev).gold.mean())
+            chances = chance_rows(judged.test, prevalence, seed=options.seed)
+            for row in [*chances, decided_row("rules", judged.test, found[half:])]:
                 print(_line(row))
         row = zero_shot_row(system, judged, seed=options.seed)
         print(_line(row), flush=True)

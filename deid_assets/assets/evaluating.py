@@ -49,7 +49,7 @@ BAKEOFF_CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class Answered:
     """Notes with gold of several batches. Ids are unique in a batch only, so each is ``batch/id`` here."""
 
     annotated: "AnnotatedNotes"
@@ -57,7 +57,8 @@ class _Answered:
     sources: Sequence[Receipt]
 
 
-def _read(installation: Installation, batches: Sequence[str], detectors: Sequence[str]) -> _Answered:
+def read_answers(installation: Installation, batches: Sequence[str], detectors: Sequence[str]) -> Answered:
+    """Return the notes with gold of some batches, and what detectors with spans in all of them found."""
     from deid_assets.evaluation.report import AnnotatedNotes  # noqa: PLC0415 - loads numpy
 
     notes: dict[str, Note] = {}
@@ -81,7 +82,7 @@ def _read(installation: Installation, batches: Sequence[str], detectors: Sequenc
                     outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
     assets = (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in detectors))
     sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
-    return _Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
+    return Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
 def make_evaluation_report(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
@@ -90,7 +91,7 @@ def make_evaluation_report(_batch: str, installation: Installation, *, detector:
     A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
     """
     done, with_gold = scored_batches(installation, Family.SPANS.of(detector)), gold_batches(installation)
-    found = _read(installation, done, [detector])
+    found = read_answers(installation, done, [detector])
     gold = found.annotated.gold
     spans = {name: _answer(gold[name], found.outcomes[detector].get(name)) for name in gold}
     total = evaluate_corpus(
@@ -125,7 +126,7 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
 
 
 def _report(
-    installation: Installation, detector: str, found: _Answered, spans: Mapping[str, SpanSet]
+    installation: Installation, detector: str, found: Answered, spans: Mapping[str, SpanSet]
 ) -> dict[Path, str]:
     from deid_assets.evaluation.report import Corpus as Annotations  # noqa: PLC0415 - loads numpy
     from deid_assets.evaluation.report import ReportOptions, System, build_report  # noqa: PLC0415
@@ -162,7 +163,7 @@ def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence
     present = [name for name in ordered if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
-    found = _read(installation, batches, present)
+    found = read_answers(installation, batches, present)
     sample = sorted(found.annotated.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
     runs = _timed(installation, present, sample)
     result = bakeoff.judge(

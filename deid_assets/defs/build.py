@@ -128,6 +128,7 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
                 for plugin in snapshot.audits.values()
             ),
             *build_scores.summaries(settings, usable),
+            *build_scores.plugin_tables(settings, snapshot.tables, origins=_origins(snapshot), usable=usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
         ],
@@ -141,6 +142,14 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         },
         executor=dg.in_process_executor,
     )
+
+
+def _origins(snapshot: Snapshot) -> dict[str, str]:
+    """Return the distribution that each detector's plugin comes from; of a recipe, its trainer's."""
+    installed, recipes = snapshot.installed, snapshot.recipes
+    found = {name: plugin.distribution for name, plugin in snapshot.detectors.items()}
+    trained = {name: installed[one.plugin].distribution for name, one in recipes.items() if one.plugin in installed}
+    return found | trained
 
 
 def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> list[dg.AssetsDefinition]:

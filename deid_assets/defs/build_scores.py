@@ -5,12 +5,13 @@ from functools import partial
 
 import dagster as dg
 
-from deid_assets.assets import evaluating, ingest, scoring
+from deid_assets.assets import evaluating, ingest, scoring, tables
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.plugins import Plugin
 from deid_assets.store import scores
 from deid_resources.snapshot import software_version
 
@@ -89,3 +90,43 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
             ),
         ),
     ]
+
+
+def plugin_tables(
+    settings: Settings, found: Mapping[str, Plugin], *, origins: Mapping[str, str], usable: Sequence[str]
+) -> list[dg.AssetsDefinition]:
+    """Return the tables that plugins make of their own detectors; none of a plugin without a usable one.
+
+    Args:
+        settings: Of the installation.
+        found: Tables by name.
+        origins: Detector to the distribution of its plugin, or of the plugin of its recipe.
+        usable: Detectors.
+    """
+    made = []
+    for plugin in found.values():
+        own = [name for name in usable if origins.get(name) == plugin.distribution]
+        if plugin.fault or not own:
+            continue
+        beside = [name for name in settings.ensemble if name in usable and name not in own]
+        made.append(
+            audited_asset(
+                partial(tables.make_table, plugin=plugin, detectors=own, beside=beside),
+                AssetDeclaration(
+                    key=plugin.name,
+                    checks=tables.CHECKS,
+                    deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in (*own, *beside))],
+                    code_version=f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}",
+                    group="scores",
+                    description=f"{', '.join(f'`{name}`' for name in own)} by language, over notes with gold that they "
+                    "were not calibrated on, beside chance and the ensemble. Made on demand: materialize it.",
+                    kinds={"report"},
+                    schema=tables.SCORES,
+                    partitioned=False,
+                    automatic=False,
+                    tags=ON_DEMAND,
+                    metadata={"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest},
+                ),
+            )
+        )
+    return made

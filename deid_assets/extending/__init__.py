@@ -3,8 +3,8 @@
 Here: the domain, which detectors and trainers are written in, on the standard library alone. ``decoding``: from the scores
 of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a format of
 notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
-``drawing``: annotated notes and plots, for programs of a plugin's own. An import contract keeps plugins to these;
-``deid_assets.testing`` is for their tests.
+``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
+of. An import contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
 from deid_assets.core.detector import Detector, Failed, runs_of

@@ -6,41 +6,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
 from deid_assets.policies.ages import Age90
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
-from deid_assets.policies.masked import MaskedSurrogate, checked_model
-from deid_assets.policies.masked_frames import WORDED
+from deid_assets.policies.installed import plugin_action
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import MAX_DAYS, Shift
 from deid_assets.policies.surrogate import Surrogate
 from deid_assets.policies.tags import Blackout, Hide, MimicTag, Numbered, Placeholder, Tag
 
-ActionName = Literal[
-    "age_90",
-    "blackout",
-    "drop_sentence",
-    "encrypt",
-    "generalize",
-    "hash",
-    "hide",
-    "mimic_tag",
-    "numbered",
-    "placeholder",
-    "shift",
-    "surrogate",
-    "surrogate_mlm",
-    "tag",
-    "us_state",
-    "year_only",
-    "zip3",
-]
 _REPLACERS: Mapping[str, type[Any]] = {
     "age_90": Age90,
     "blackout": Blackout,
@@ -53,7 +42,6 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "placeholder": Placeholder,
     "shift": Shift,
     "surrogate": Surrogate,
-    "surrogate_mlm": MaskedSurrogate,
     "tag": Tag,
     "us_state": UsState,
     "year_only": YearOnly,
@@ -62,12 +50,12 @@ _REPLACERS: Mapping[str, type[Any]] = {
 ONLY_FOR: Mapping[str, Sequence[Phi]] = {
     "age_90": (Phi.AGE,),
     "shift": (Phi.DATE,),
-    "surrogate_mlm": WORDED,
     "us_state": (Phi.REGION,),
     "year_only": (Phi.DATE,),
     "zip3": (Phi.ZIP,),
 }
-"""Actions that read the value, with the categories that each serves."""
+"""Actions of the package that read the value, with the categories that each serves."""
+BUILTIN = tuple(sorted([*_REPLACERS, "generalize"]))
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "width": ("blackout",),
@@ -81,9 +69,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "keep_season": ("shift",),
     "require_patient": ("shift", "hash", "encrypt"),
     "other_languages": ("surrogate",),
-    "model": ("surrogate_mlm",),
-    "top_k": ("surrogate_mlm",),
-    "around": ("surrogate_mlm",),
 }
 
 
@@ -92,7 +77,7 @@ class Action(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    action: ActionName
+    action: str
     width: int | None = Field(default=None, ge=1, le=1000, description="blackout: number of blocks")
     oldest_year: int | None = Field(default=None, ge=1900, le=2200, description="first year written out")
     hex_digits: int | None = Field(default=None, ge=8, le=64, description="hash: its length")
@@ -106,22 +91,25 @@ class Action(BaseModel):
     other_languages: Literal["stop", "tag"] | None = Field(
         default=None, description="surrogate: what becomes of notes in a language without a locale pack"
     )
+    _made: Replacer | None = PrivateAttr(default=None)
 
-    model: str | None = Field(default=None, min_length=1, description="surrogate_mlm: folder, relative to the file")
-    top_k: int | None = Field(default=None, ge=2, le=100, description="surrogate_mlm: candidates drawn from")
-    around: Literal["category", "document"] | None = Field(
-        default=None, description="surrogate_mlm: whether candidates fit a sentence for the category or the note itself"
-    )
-
-    @field_validator("model")
+    @model_validator(mode="wrap")
     @classmethod
-    def _from_folder_of_file(cls, model: str | None, info: ValidationInfo) -> str | None:
-        return model if model is None or info.context is None else str(Path(info.context["folder"]) / model)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: object) -> object:
-        return {"action": value} if isinstance(value, str) else value
+    def _read(cls, value: object, handler: ModelWrapValidatorHandler[Action], info: ValidationInfo) -> Action:
+        given = {"action": value} if isinstance(value, str) else value
+        name = given.get("action") if isinstance(given, Mapping) else None
+        if not isinstance(given, Mapping) or not isinstance(name, str) or name in BUILTIN:
+            return handler(given)
+        folder = Path(info.context["folder"]) if info.context else Path()
+        try:
+            plugin, action = plugin_action(name, BUILTIN)
+            rest = {key: option for key, option in given.items() if key != "action"}
+            made = action.from_options(rest, folder=folder, plugin=plugin.code_version)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        found = handler({"action": name})
+        found._made = made  # noqa: SLF001 - our own
+        return found
 
     @model_validator(mode="after")
     def _options_fit(self) -> Action:
@@ -130,14 +118,12 @@ class Action(BaseModel):
                 raise ValueError(f"{option} is an option of {' and '.join(actions)}, not of {self.action}")
         if self.action == "shift":
             self._shift_fits()
-        if self.action == "surrogate_mlm":
-            self._files()
         return self
 
-    def _files(self) -> str:
-        if self.model is None:
-            raise ValueError("surrogate_mlm needs model, the folder of a masked language model")
-        return checked_model(self.model)
+    @property
+    def serves(self) -> Sequence[Phi]:
+        """Categories that the action serves; empty for any."""
+        return ONLY_FOR.get(self.action, ()) if self._made is None else getattr(self._made, "serves", ())
 
     def _shift_fits(self) -> None:
         if self.max_days is None:
@@ -154,8 +140,8 @@ class Action(BaseModel):
         """Return what carries the action out for one category, or for those that have nothing of their own."""
         if self.action == "generalize":
             return Tag() if label is None else self.by_category().get(label, Tag())
-        if self.action == "surrogate_mlm":
-            return MaskedSurrogate(**self._given(), files=self._files())
+        if self._made is not None:
+            return self._made
         replacer: Replacer = _REPLACERS[self.action](**self._given())
         return replacer
 

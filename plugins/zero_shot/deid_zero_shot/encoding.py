@@ -98,6 +98,22 @@ class Encoder:
             ends.append(end)
         return Encoded(*(np.array(part, dtype=np.int64) for part in (ids, starts, ends)))
 
+    def pieces(self, text: str) -> list[int]:
+        """Return the sub-tokens of a text that follows a blank."""
+        found: list[int] = self.encode(" " + text).ids.tolist()
+        return found
+
+    def written(self, number: int) -> str:
+        """Return what the vocabulary writes for a sub-token, its marks included; ``""`` where there is none."""
+        return self._tokenizer.id_to_token(number) or ""
+
+    def text_of(self, number: int) -> str:
+        """Return the text that a sub-token stands for by itself; ``""`` for one that is no text."""
+        if number in self._not_text or number == self._unknown:
+            return ""
+        found: str = self._tokenizer.decode([number], skip_special_tokens=True)
+        return found
+
 
 def _breaks(gap: str) -> bool:
     return "\n" in gap or "\r" in gap

@@ -108,7 +108,7 @@ class Scorer:
             below: Where given, only words that a first, cheap stage scores lower than this logarithm are scored
                 alone; the others keep the score of that stage.
         """
-        read = _Read(note, self.encoder, self.scoring)
+        read = Read(note, self.encoder, self.scoring)
         found = dict.fromkeys(range(len(read.words)), FLOOR)
         spared = self.scoring.spare(note, read.words)
         found |= dict.fromkeys(spared, KEPT)
@@ -143,14 +143,14 @@ class Scorer:
             return {word: max(value / count[word], FLOOR) for word, value in total.items()}
         return {word: max(value, FLOOR) for word, value in total.items()}
 
-    def _alone(self, read: _Read, wanted: Sequence[int]) -> list[Variants]:
+    def _alone(self, read: Read, wanted: Sequence[int]) -> list[Variants]:
         asked = read.variants()
         for number in wanted:
             window, pieces, related = read.place(number)
             reveal(asked[window], number, pieces, related)
         return asked
 
-    def _first(self, read: _Read, wanted: Sequence[int]) -> list[Variants]:
+    def _first(self, read: Read, wanted: Sequence[int]) -> list[Variants]:
         """Mask many words of a window at once: equal words together, neighbouring words never."""
         asked = read.variants()
         classes: dict[tuple[int, int], list[int]] = {}
@@ -163,13 +163,19 @@ class Scorer:
         return asked
 
 
-class _Read:
-    """A note, tokenized and cut into windows."""
+class Read:
+    """A note, tokenized and cut into windows; what scoring and substitution ask about.
+
+    Args:
+        note: Of any length.
+        encoder: Of the model.
+        scoring: How it is cut, and which words are the same.
+    """
 
     def __init__(self, note: Note, encoder: Encoder, scoring: Scoring) -> None:
         self.words = words_of(note.text, note.lang, scoring.segment)
+        self._specials = encoder.specials
         self.encoded: Encoded = encoder.encode(note.text)
-        self._unknown = encoder.specials.unknown
         self.whole = pieces_of(self.encoded, self.words)
         longest = longest_word(scoring.window)
         self.pieces = [pieces[:longest] for pieces in self.whole]
@@ -187,7 +193,8 @@ class _Read:
         """Whether the vocabulary can write the word."""
         pieces = self.pieces[number]
         ids = self.encoded.ids[pieces.start : pieces.stop]
-        return bool(len(ids)) and (self._unknown is None or not (ids == self._unknown).any())
+        unknown = self._specials.unknown
+        return bool(len(ids)) and (unknown is None or not (ids == unknown).any())
 
     def variants(self) -> list[Variants]:
         """Return each window without masked words."""
@@ -209,3 +216,25 @@ class _Read:
         """Return the number of the first word that is the same as this one."""
         group = number if self._related is None else self._related.group(number)
         return self._firsts.setdefault(group, number)
+
+    def around(self, start: int, end: int, value: Token) -> tuple[list[int], list[int]]:
+        """Return what a window shows before and after a word, each without the word itself.
+
+        Masked are the rest of the value that the word is of, and all that would be masked where the word is scored.
+
+        Args:
+            start: First code point of the word.
+            end: After its last one.
+            value: First code point of the value, and after its last one.
+        """
+        numbers = [number for number, (first, last) in enumerate(self.words) if first < end and last > start]
+        own, whole = pieces_of(self.encoded, [(start, end), value])
+        window = self.window[numbers[0]] if numbers else 0
+        part = self._parts[window]
+        ids = self.encoded.ids[part.start : part.stop].copy()
+        hidden = [self._related.of(number) for number in numbers] if self._related else []
+        for places in (*hidden, np.arange(whole.start, whole.stop)):
+            inside = places[(places >= part.start) & (places < part.stop)]
+            ids[inside - part.start] = self._specials.mask
+        before, after = ids[: max(0, own.start - part.start)], ids[max(0, own.stop - part.start) :]
+        return [self._specials.before, *before.tolist()], [*after.tolist(), self._specials.after]

@@ -98,15 +98,20 @@ def zero_shot_row(system: str, judged: Judged, *, target: str = "f1", samples: i
     """Return the row of a model whose threshold is chosen on the development part."""
     threshold = choose(points(judged.dev), target, [document.note for document, _ in judged.dev])
     refuse_common(threshold, [document.note for document, _ in judged.test])
-    return _row(system, points(judged.test), threshold.log_threshold, threshold, samples=samples, seed=seed)
+    return row_of(system, points(judged.test), threshold.log_threshold, threshold, samples=samples, seed=seed)
 
 
 def decided_row(
-    system: str, judged: Judged, found: Sequence[Iterable[Span]], *, samples: int = 300, seed: int = 0
+    system: str,
+    test: Sequence[tuple[Document, Scored]],
+    found: Sequence[Iterable[Span]],
+    *,
+    samples: int = 300,
+    seed: int = 0,
 ) -> Row:
     """Return the row of a detector by its spans in the test documents, over the same sub-tokens."""
-    own = with_redacted(points(judged.test), judged.test, found)
-    return _row(system, own, -0.5, None, samples=samples, seed=seed)
+    own = with_redacted(points(test), test, found)
+    return row_of(system, own, -0.5, None, samples=samples, seed=seed)
 
 
 def with_redacted(own: Points, judged: Sequence[tuple[Document, Scored]], found: Sequence[Iterable[Span]]) -> Points:
@@ -121,10 +126,18 @@ def with_redacted(own: Points, judged: Sequence[tuple[Document, Scored]], found:
     return Points(np.array(scores), own.gold, own.notes, own.labels)
 
 
-def chance_rows(judged: Judged, *, samples: int = 300, seed: int = 0) -> list[Row]:
-    """Return the rows of redacting everything, nothing, and as many sub-tokens as there are of PHI, at random."""
-    own = points(judged.test)
-    prevalence = points(judged.dev).gold.mean()
+def chance_rows(
+    test: Sequence[tuple[Document, Scored]], prevalence: float, *, samples: int = 300, seed: int = 0
+) -> list[Row]:
+    """Return the rows of redacting everything, nothing, and a share of the sub-tokens at random.
+
+    Args:
+        test: Scored documents.
+        prevalence: That share; of PHI in the development notes.
+        samples: Of the bootstrap.
+        seed: Of the draw and the bootstrap.
+    """
+    own = points(test)
     drawn = np.random.default_rng([seed, 7]).random(len(own.gold)) < prevalence
     decisions = {
         "redact all": np.ones(len(own.gold), bool),
@@ -132,7 +145,7 @@ def chance_rows(judged: Judged, *, samples: int = 300, seed: int = 0) -> list[Ro
         "random, as often as PHI": drawn,
     }
     return [
-        _row(
+        row_of(
             name,
             Points(np.where(redacted, -1.0, KEPT), own.gold, own.notes, own.labels),
             -0.5,
@@ -144,9 +157,20 @@ def chance_rows(judged: Judged, *, samples: int = 300, seed: int = 0) -> list[Ro
     ]
 
 
-def _row(
-    system: str, own: Points, log_threshold: float, threshold: Threshold | None, *, samples: int, seed: int
+def row_of(
+    system: str, own: Points, log_threshold: float, threshold: Threshold | None, *, samples: int = 300, seed: int = 0
 ) -> Row:
+    """Return the row of decisions: what scores below a threshold is redacted.
+
+    Args:
+        system: Its name.
+        own: Sub-tokens of the test notes.
+        log_threshold: Natural logarithm.
+        threshold: Where it was chosen on development notes.
+        samples: Of the bootstrap.
+        seed: Of the bootstrap.
+    """
+
     def statistics(one: Points) -> list[float | None]:
         rates = decided(one.gold, one.scores < log_threshold)
         return [rates.accuracy, rates.f1, rates.recall, rates.precision, average_precision(one), roc_auc(one)]

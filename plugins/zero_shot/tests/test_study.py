@@ -64,7 +64,7 @@ def test_two_models_and_two_languages_give_four_rows() -> None:
 
 
 def test_chance_is_what_chance_gives() -> None:
-    everything, nothing, random = chance_rows(judged(RARE), samples=10)
+    everything, nothing, random = chance_rows(judged(RARE).test, 0.5, samples=10)
 
     assert everything.values["recall"].value == 1.0
     assert nothing.values["recall"].value == 0.0
@@ -96,7 +96,7 @@ def test_a_gain_costs_no_precision_on_the_development_notes() -> None:
     assert (gain.alone[1], gain.together[1]) == (1.0, 1.0)
     assert gain.together[0] == 1.0
     assert gain.difference.value == pytest.approx(1.0 - (gain.alone[0] or 0))
-    assert decided_row("rules", found, lee[3:], samples=2).values["precision"].value == 1.0
+    assert decided_row("rules", found.test, lee[3:], samples=2).values["precision"].value == 1.0
 
 
 def test_one_note_in_both_parts_is_refused() -> None:

@@ -11,6 +11,7 @@ from deid_assets import DisjointSpans, Note
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Document
 from deid_assets.plugins import load as load_plugin
+from deid_assets.plugins import load_trainer
 from deid_assets.testing import marked
 from deid_assets.training import Corpus, Materials, Recipe, load_recipe, read_card, train_model
 from deid_zero_shot import ZeroShotTrainer
@@ -66,6 +67,15 @@ def test_the_recipes_of_the_study_are_valid_and_fetch_only_where_they_say_so() -
     assert len({recipe.settings["model"] for recipe in recipes}) == 9
     for recipe in recipes:
         assert ZeroShotTrainer().settings(recipe.settings)["allow_download"] is True
+
+
+@pytest.mark.parametrize("name", ["small_masked_lm", "adapted_masked_lm"])
+def test_the_recipes_of_models_made_here_are_valid(name: str) -> None:
+    recipe = load_recipe(Path(__file__).parents[1] / "recipes" / f"{name}.toml")
+
+    settings = load_trainer(recipe.plugin).settings(recipe.settings)
+
+    assert settings["pretrain"]["whole_words"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"model": "x", "lemas": "none"}, {"model": "x", "prior": 9}])

@@ -20,11 +20,13 @@ from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
 from deid_assets.policies.drawing import fold
-from deid_assets.policies.masked import MaskedSurrogate, checked_model
-from deid_assets.policies.masked_frames import WORDED
-from deid_assets.policies.masked_model import MaskedModel, Question, load
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.tags import Tag
+from deid_zero_shot import guard
+from deid_zero_shot.candidates import MaskedModel, load
+from deid_zero_shot.frames import WORDED, Question, Sentence
+from deid_zero_shot.model_files import checked_model
+from deid_zero_shot.substitution import MaskedSurrogate
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
@@ -144,7 +146,9 @@ def test_a_word_of_the_note_is_no_surrogate(draw, vocabulary):
 
 
 def test_an_answer_does_not_depend_on_what_else_is_asked(model):
-    questions = [Question("The patient is called", (None,), 0, word) for word in ("Smith", "Bob", "Zoltrixberg")]
+    questions = [
+        Question(Sentence("The patient is called", (None,), 0), word) for word in ("Smith", "Bob", "Zoltrixberg")
+    ]
     together = load(str(model), "1").answer(questions, top_k=5)
 
     assert [load(str(model), "2").answer([question], top_k=5)[0] for question in questions] == together
@@ -152,7 +156,9 @@ def test_an_answer_does_not_depend_on_what_else_is_asked(model):
 
 def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, vocabulary):
     """Cosine of the last hidden states in the sentence, one sequence at a time."""
-    found = load(str(model), "").answer([Question("She lives in the city of", (None,), 0, "Bern")], top_k=3)[0]
+    found = load(str(model), "").answer([Question(Sentence("She lives in the city of", (None,), 0), "Bern")], top_k=3)[
+        0
+    ]
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     plain = transformers.AutoModelForMaskedLM.from_pretrained(model).double().eval()
@@ -168,19 +174,19 @@ def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, v
 
 
 def test_a_word_that_the_model_goes_on_with_is_no_candidate(model):
-    question = Question("The patient is called", (None,), 0, "Smith")
+    question = Question(Sentence("The patient is called", (None,), 0), "Smith")
+    goes_on = guard.load(str(model))
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    goes_on = transformers.AutoModelForMaskedLM.from_pretrained(model)
     with torch.no_grad():
-        goes_on.cls.predictions.bias[tokenizer.convert_tokens_to_ids("##son")] = 50.0
+        goes_on.model.cls.predictions.bias[tokenizer.convert_tokens_to_ids("##son")] = 50.0
 
-    assert MaskedModel(goes_on, tokenizer).answer([question], top_k=5) == [()]
+    assert MaskedModel(goes_on).answer([question], top_k=5) == [()]
     assert len(load(str(model), "").answer([question], top_k=5)[0]) == 5
 
 
 @pytest.mark.parametrize("is_proper", [False, True])
 def test_a_word_that_is_also_written_small_is_no_name(model, is_proper):
-    question = Question("The patient is called", (None,), 0, "Zaventem", is_proper)
+    question = Question(Sentence("The patient is called", (None,), 0), "Zaventem", is_proper)
 
     (found,) = load(str(model), "").answer([question], top_k=100)
 
@@ -226,10 +232,10 @@ def test_categories_that_are_no_words_are_refused(tmp_path, model, label):
     [
         ('default = "surrogate_mlm"', "surrogate_mlm needs model, the folder"),
         ('default = { action = "surrogate_mlm", model = "MODEL" }', "only and cannot be the default"),
-        ('default = { action = "tag", model = "MODEL" }', "model is an option of surrogate_mlm, not of tag"),
+        ('default = { action = "tag", model = "MODEL" }', "default.model: Extra inputs are not permitted"),
         (
             'default = { action = "surrogate_mlm", model = "MODEL", top_k = 1 }',
-            "default.top_k: Input should be greater",
+            "default: top_k: Input should be greater",
         ),
         ('default = { action = "surrogate_mlm", model = "bert-base" }', "names of a hub are not fetched"),
     ],
@@ -262,7 +268,7 @@ def test_a_model_without_the_head_is_refused(tmp_path, save_model, kind):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
 
-    with pytest.raises(PolicyError, match="needs a trained masked-LM head"):
+    with pytest.raises(PolicyError, match="so its masked-LM head was not trained"):
         load(str(folder), checked_model(str(folder)))
 
 
@@ -290,11 +296,11 @@ def test_files_of_two_trainings_are_one_line_and_are_read_once(tmp_path, save_mo
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 18}))
 
-    with pytest.raises(PolicyError, match=r"the model does not load .*; give the files of one training"):
+    with pytest.raises(PolicyError, match="does not load as a masked language model"):
         load(str(folder), "1")
 
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(PolicyError, match="the model does not load"):
+    with pytest.raises(PolicyError, match="does not load as a masked language model"):
         load(str(folder), "1")
     assert load(str(folder), "2")
 
@@ -334,18 +340,23 @@ def test_in_a_document_s_context_one_value_has_one_surrogate(policy_of, vocabula
     assert found == _documented(policy_of, text, ["Zoltrix"])
 
 
-def test_what_is_asked_stands_in_the_words_of_the_note(model):
+def test_what_is_asked_is_the_note_with_the_word_masked_wherever_it_stands(model):
     replacer = MaskedSurrogate(str(model), files=checked_model(str(model)), around="document")
-    text = "the patient is called Zoltrix .\nshe says : Zoltrix is a nurse"
+    text = "the patient is called Zol Mart .\nshe says : Zol is a nurse , zol@city . a"
     context = Context(Note("n", text, patient_id="p", lang="en"), KEY)
+    values = [Span(match.start(), match.end(), Phi.NAME) for match in re.finditer("Zol Mart|Zol(?= is)", text)]
 
-    asked = [
-        replacer._words("Zoltrix", Span(match.start(), match.end(), Phi.NAME), context)[0].question
-        for match in re.finditer("Zoltrix", text)
-    ]
+    asked = [replacer._words(text[one.start : one.end], one, context)[0].question for one in values]
 
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in asked[0].blank)
     assert asked[0] == asked[1]
-    assert (asked[0].opening, asked[0].closing) == ("the patient is called", ". she says : Zoltrix is a nurse")
+    assert before == ["[CLS]", "the", "patient", "is", "called"]
+    shown = ". [LINE] she s ##a ##y ##s [UNK] [MASK] is a nurse [UNK]"
+    assert after[:1] == ["[MASK]"]  # the rest of the value
+    assert " ".join(after[1:14]) == shown
+    assert "Zol" not in after
+    assert after[-3:] == [".", "a", "[SEP]"]
 
 
 def test_a_long_document_is_read_around_the_value_alone(policy_of):

@@ -24,7 +24,7 @@ import importlib.util, os, sys
 
 class Patch:
     def find_spec(self, name, path, target=None):
-        if name != "deid_assets.policies.masked_model":
+        if name != "deid_zero_shot.candidates":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -45,7 +45,7 @@ def patch(model):
         from canaries import Replacer
 
         asked = list(questions)
-        Replacer(os.environ["MODEL_DOES"])(" ".join(f"{one.opening} {one.word}" for one in asked), None, None)
+        Replacer(os.environ["MODEL_DOES"])(" ".join(f"{one.blank} {one.word}" for one in asked), None, None)
         return answer(self, asked, top_k=top_k)
 
     model.answer = answered

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -11,48 +10,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import PolicyError
-from deid_assets.policies.drawing import fold
+from deid_assets import Note
+from deid_assets.extending import PluginError, Token
+from deid_assets.extending.replacing import PolicyError, fold
+from deid_zero_shot.encoding import Encoder
+from deid_zero_shot.frames import Blank, Question, Sentence
+from deid_zero_shot.guard import Loaded
+from deid_zero_shot.lemmas import lemmatizer
+from deid_zero_shot.scorer import Read, Scoring
+from deid_zero_shot.words import plain
 
-POOL = 256
-"""Words of the model's distribution that are compared with the original; those after them are improbable."""
+POOL, NOTE_POOL = 256, 64
+"""Words of the model's distribution that are compared with the original, in a sentence for the category and in a note,
+where each costs a whole window; those after them are improbable."""
+_WINDOW, _SMALLEST = 256, 8  # sub-tokens of a note around a word
 _BATCH = 64  # sequences in one call
-_KEPT = 65_536  # questions whose answers are kept
+_KEPT, _KEPT_OF_NOTES = 65_536, 512  # questions whose answers are kept
 _SHORTEST = 2  # letters of a candidate
 _GOES_ON = 0.5  # probability that a candidate is the beginning of a word
 _STEM = 4  # first letters that a candidate may not share with the original
 _BLANKS = "\u0120\u2581"  # a blank before a word, in byte-level and in SentencePiece vocabularies
 _LONGEST = 32  # sub-tokens of a word
-_CONTEXT = 96  # sub-tokens before a blank, and after it
-
-
-class Question(NamedTuple):
-    """A question to the model: which words may stand in a blank?
-
-    Args:
-        opening: What stands before the value.
-        parts: Words of the value that are shown, and ``None`` for each blank.
-        place: The part that is predicted.
-        word: What the blank hides, in the case in which candidates are wanted.
-        is_proper: Whether words that the vocabulary has with a small letter too are none: "Pressure" is no name.
-        closing: What stands after the value; a full stop when empty.
-    """
-
-    opening: str
-    parts: tuple[str | None, ...]
-    place: int
-    word: str
-    is_proper: bool = False
-    closing: str = ""
-
-    @property
-    def blank(self) -> _Blank:
-        """The question without its word."""
-        return self.opening, self.parts, self.place, self.closing
-
-
-_Blank = tuple[str, tuple[str | None, ...], int, str]
-"""Opening, parts, place and closing of a question."""
 
 
 class _Pool(NamedTuple):
@@ -72,70 +50,89 @@ class _Pool(NamedTuple):
 
 
 class MaskedModel:
-    """A model and its tokenizer, in double precision, so that neither batch nor processor changes the ranking.
+    """A model in double precision, so that neither batch nor processor changes the ranking.
+
+    It is loaded, and reads notes, as where it scores words.
 
     Args:
-        model: An ``AutoModelForMaskedLM``.
-        tokenizer: Its fast tokenizer.
+        loaded: The model and its tokenizer.
     """
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        self._model, self._tokenizer = model.double().eval(), tokenizer
-        self._special = frozenset(tokenizer.all_special_ids)
-        self._before = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
-        self._after = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
+    def __init__(self, loaded: Loaded) -> None:
+        from deid_zero_shot.network import TokenScores  # noqa: PLC0415 - loads PyTorch
+
+        self._network = TokenScores(loaded.model.double()).eval()
+        self._encoder = Encoder(loaded.tokenizer, loaded.specials)
+        self._specials = loaded.specials
+        window = max(_SMALLEST, min(_WINDOW, loaded.specials.window - _LONGEST))
+        self._scoring = Scoring(segment=plain, lemma=lemmatizer("simple"), window=window)
         self._is_cased = self._pieces("Anna") != self._pieces("anna")
-        pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+        pieces = [self._encoder.written(number) for number in range(loaded.vocabulary)]
         marked = any(piece.startswith("##") for piece in pieces)
+        self._vocabulary = len(pieces)
         self._inner = [number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)]
         self._words: dict[int, str | None] = {}
-        self._frames: dict[_Blank, tuple[list[int], list[int]]] = {}
-        self._pools: dict[tuple[_Blank, str], _Pool] = {}
+        self._frames: dict[Sentence, Blank] = {}
+        self._pools: dict[tuple[Sentence | Blank, str], _Pool] = {}
         self._answers: dict[tuple[Question, int], tuple[str, ...]] = {}
+        self._of_notes = 0
+        self._read: tuple[str, Read] | None = None
+
+    def blank_in(self, note: Note, start: int, end: int, value: Token) -> Blank:
+        """Return the blank that a word leaves in its note, with the same word masked elsewhere.
+
+        Args:
+            note: Of any length; a window of it is read.
+            start: First code point of the word.
+            end: After its last one.
+            value: The range of the value that the word is of; the rest of it is masked.
+        """
+        if self._read is None or self._read[0] != note.digest:
+            self._read = (note.digest, Read(note, self._encoder, self._scoring))
+        before, after = self._read[1].around(start, end, value)
+        return Blank(tuple(before), tuple(after))
 
     def answer(self, questions: Iterable[Question], *, top_k: int) -> list[tuple[str, ...]]:
         """Return, for each question, the words most like the hidden one, in alphabetical order.
 
-        Of the model's most probable words, those are taken whose last hidden state in the sentence has the largest
+        Of the model's most probable words, those are taken whose last hidden state in the blank has the largest
         cosine with that of the original in its place. Fewer than ``top_k`` where the model knows no more.
         """
         asked = list(questions)
         known = {question: self._answers.get((question, top_k)) for question in asked}
         new = [question for question, answer in known.items() if answer is None]
-        if len(self._answers) + len(new) > _KEPT:
+        self._of_notes += sum(isinstance(question.blank, Blank) for question in new)
+        if len(self._answers) + len(new) > _KEPT or self._of_notes > _KEPT_OF_NOTES:
             self._answers.clear()
+            self._pools.clear()
+            self._of_notes = 0
         vectors = self._vectors([(question, self._pieces(question.word)) for question in new])
         for question, vector in zip(new, vectors, strict=True):
             self._answers[question, top_k] = known[question] = self._nearest(question, vector, top_k)
         return [known[question] or () for question in asked]
 
     def _pieces(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer(" " + text, add_special_tokens=False)["input_ids"][:_LONGEST]
-        return ids
-
-    def _around(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return ids
+        return self._encoder.pieces(text)[:_LONGEST]
 
     def _sequence(self, question: Question, pieces: Sequence[int]) -> tuple[list[int], range]:
-        """Return the sentence with the pieces in the blank to predict, and where they stand."""
+        """Return what the model reads with the pieces in the blank to predict, and where they stand."""
         blank = question.blank
-        if blank not in self._frames:
-            if len(self._frames) >= _KEPT:
-                self._frames.clear()
-            self._frames[blank] = self._frame(question)
-        before, after = self._frames[blank]
+        if isinstance(blank, Sentence):
+            if blank not in self._frames:
+                if len(self._frames) >= _KEPT:
+                    self._frames.clear()
+                self._frames[blank] = self._frame(blank)
+            blank = self._frames[blank]
+        before, after = blank
         return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
 
-    def _frame(self, question: Question) -> tuple[list[int], list[int]]:
-        """Return what stands before the blank to predict, and after it."""
-        parts = [[self._tokenizer.mask_token_id] if part is None else self._pieces(part) for part in question.parts]
-        before = [] if self._before is None else [self._before]
-        before += self._around(" " + question.opening)[-_CONTEXT:] if question.opening else []
-        after: list[int] = [piece for part in parts[question.place + 1 :] for piece in part]
-        after += self._around(question.closing or ".")[:_CONTEXT]
-        after += [] if self._after is None else [self._after]
-        return before + [piece for part in parts[: question.place] for piece in part], after
+    def _frame(self, sentence: Sentence) -> Blank:
+        parts = [[self._specials.mask] if part is None else self._pieces(part) for part in sentence.parts]
+        before = [self._specials.before, *(self._encoder.pieces(sentence.opening) if sentence.opening else [])]
+        before += [piece for part in parts[: sentence.place] for piece in part]
+        after = [piece for part in parts[sentence.place + 1 :] for piece in part]
+        end = self._encoder.encode(".").ids.tolist()
+        return Blank(tuple(before), (*after, *end, self._specials.after))
 
     def _nearest(self, question: Question, vector: NDArray[np.float64], top_k: int) -> tuple[str, ...]:
         """Return the words of the pool that are most like the original and do not give it away by their letters."""
@@ -170,14 +167,15 @@ class MaskedModel:
         return self._pools[blank]
 
     def _probable(self, question: Question) -> list[int]:
-        ids, places = self._sequence(question, [self._tokenizer.mask_token_id])
-        scores = self._run(self._model, [ids]).logits[0, places[0]].numpy()
+        ids, places = self._sequence(question, [self._specials.mask])
+        scores = self._scores([ids], [places[0]])[0]
+        most = NOTE_POOL if isinstance(question.blank, Blank) else POOL
         found: list[int] = []
         for number in np.argsort(-scores, kind="stable"):
             word = self._word(int(number))
             if word is not None and self._fits(word, question):
                 found.append(int(number))
-                if len(found) == POOL:
+                if len(found) == most:
                     break
         return found
 
@@ -185,11 +183,12 @@ class MaskedModel:
         """Note after which words the model expects another one: a vocabulary has beginnings of words too."""
         for first in range(0, len(places), _BATCH):
             some = places[first : first + _BATCH]
-            rows = [self._sequence(question, [pool.ids[place], self._tokenizer.mask_token_id]) for place in some]
-            scores = self._run(self._model, [row for row, _ in rows]).logits
-            for row, place in enumerate(some):
-                odds = scores[row, rows[row][1][1]].softmax(-1)[self._inner].sum()
-                pool.is_whole[place] = bool(odds <= _GOES_ON)
+            rows = [self._sequence(question, [pool.ids[place], self._specials.mask]) for place in some]
+            scores = self._scores([row for row, _ in rows], [asked[1] for _, asked in rows])
+            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+            goes_on = odds[:, self._inner].sum(axis=1) / odds.sum(axis=1)
+            for place, share in zip(some, goes_on, strict=True):
+                pool.is_whole[place] = bool(share <= _GOES_ON)
 
     def _fits(self, word: str, question: Question) -> bool:
         original = question.word
@@ -208,37 +207,43 @@ class MaskedModel:
     def _word(self, number: int) -> str | None:
         """Return the word that a sub-token is; ``None`` for special ones and for those that are part of a word."""
         if number not in self._words:
-            word = self._tokenizer.decode([number]).strip().lstrip(_BLANKS) if number not in self._special else ""
+            word = self._encoder.text_of(number).strip().lstrip(_BLANKS)
             is_whole = len(word) >= _SHORTEST and word.isalpha() and self._pieces(word) == [number]
             self._words[number] = word if is_whole else None
         return self._words[number]
 
     def _vectors(self, asked: Sequence[tuple[Question, Sequence[int]]]) -> NDArray[np.float64]:
         """Return the mean of the last hidden states of the pieces in their blanks, of length one: (asked, hidden)."""
+        import torch  # noqa: PLC0415 - takes a second to load
+
         found: list[NDArray[np.float64]] = []
         for first in range(0, len(asked), _BATCH):
             rows = [self._sequence(question, pieces) for question, pieces in asked[first : first + _BATCH]]
-            states = self._run(self._model.base_model, [ids for ids, _ in rows])[0].numpy()
+            ids, seen = self._padded([row for row, _ in rows])
+            with torch.inference_mode():
+                states = self._network.model.base_model(input_ids=ids, attention_mask=seen)[0].numpy()
             means = (
                 state[places.start : places.stop].mean(axis=0) for state, (_, places) in zip(states, rows, strict=True)
             )
             found += [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
         return np.array(found)
 
-    def _run(self, network: Any, rows: Sequence[Sequence[int]]) -> Any:
-        """Run the model, or the encoder under its head alone, which is a good part of a small model's time."""
+    def _scores(self, rows: Sequence[Sequence[int]], places: Sequence[int]) -> NDArray[np.float64]:
+        """Return the scores of the vocabulary at one place of each row, unnormalised: (rows, vocabulary)."""
+        import torch  # noqa: PLC0415 - takes a second to load
+
+        ids, seen = self._padded(rows)
+        with torch.inference_mode():
+            found = self._network.scores(ids, seen, torch.arange(len(rows)), torch.tensor(places))
+        scores: NDArray[np.float64] = found.numpy()[:, : self._vocabulary]
+        return scores
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
         import torch  # noqa: PLC0415 - takes a second to load
 
         size = max(map(len, rows))
-        pad = self._tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row, *[pad] * (size - len(row))] for row in rows])
-        seen = torch.tensor([[1] * len(row) + [0] * (size - len(row)) for row in rows])
-        with torch.inference_mode():
-            return network(input_ids=ids, attention_mask=seen)
-
-
-def _first(*numbers: int | None) -> int | None:
-    return next((number for number in numbers if number is not None), None)
+        ids = torch.tensor([[*row, *[self._specials.pad] * (size - len(row))] for row in rows])
+        return ids, torch.tensor([[1] * len(row) + [0] * (size - len(row)) for row in rows])
 
 
 def _is_inner(piece: str, *, marked: bool) -> bool:
@@ -266,7 +271,7 @@ def load(folder: str, digest: str) -> MaskedModel:
     """
     found = _loaded(folder, digest)
     if isinstance(found, str):
-        raise PolicyError(f"{folder}: {found}")
+        raise PolicyError(found)
     return found
 
 
@@ -274,22 +279,9 @@ def load(folder: str, digest: str) -> MaskedModel:
 def _loaded(folder: str, digest: str) -> MaskedModel | str:
     """Return the model, or what is wrong with it, so that a batch does not try again with every note."""
     del digest
-    import transformers  # noqa: PLC0415 - takes seconds to load
+    from deid_zero_shot.guard import load as guarded  # noqa: PLC0415 - takes seconds to load
 
-    tokenizers: Any = transformers.AutoTokenizer
-    level = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity(logging.CRITICAL)  # what is wrong is said below
     try:
-        tokenizer = tokenizers.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model, report = transformers.AutoModelForMaskedLM.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
-        )
-    except Exception as error:  # noqa: BLE001 - transformers raises anything
-        return f"the model does not load ({type(error).__name__}); give the files of one training"
-    finally:
-        transformers.logging.set_verbosity(level)
-    if absent := sorted(report["missing_keys"]):
-        return f"model.safetensors lacks {absent[0]}; surrogate_mlm needs a trained masked-LM head"
-    if tokenizer.mask_token_id is None:
-        return "the tokenizer has no mask token; choose a masked language model"
-    return MaskedModel(model, tokenizer)
+        return MaskedModel(guarded(folder))
+    except PluginError as error:
+        return str(error)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context
-from deid_assets.core.span import Span
-from deid_assets.policies import masked_model
-from deid_assets.policies.drawing import Draw, cased_like, fold, listed
-from deid_assets.policies.evidence import stands_in
-from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.locales import languages, locale_of
-from deid_assets.policies.masked_frames import WORDED, opening
-from deid_assets.policies.masked_model import Question
-from deid_assets.policies.names import is_somebodys, other_initials, parse
-from deid_assets.policies.shapes import reshape
-from deid_assets.policies.words import is_name
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deid_assets import Phi, Span
+from deid_assets.extending import ConfigError
+from deid_assets.extending.replacing import (
+    LISTS,
+    Context,
+    Draw,
+    cased_like,
+    fall_back,
+    fold,
+    is_name,
+    is_somebodys,
+    languages,
+    listed,
+    locale_of,
+    other_initials,
+    parse,
+    reshape,
+    stands_in,
+)
+from deid_zero_shot import candidates
+from deid_zero_shot.frames import WORDED, Question, Sentence, opening
+from deid_zero_shot.model_files import checked_model
 
 TOP_K = 10
 _LEAST = 2  # candidates
@@ -40,9 +47,8 @@ _FUNCTION_WORDS = frozenset(
 )
 _PROPER = frozenset({Phi.CITY, Phi.REGION, Phi.COUNTRY})  # values with no word of another kind, as "Street" is
 _PREPARED = "questions of the note are answered"
-_FIRST, _LAST = "where a word of a value first stands", "where the value ends there"
-_AROUND = 320  # characters before a value, and after it
-_LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format has them
+_FIRST, _LAST = "where a word of a value first stands", "where it ends there"
+_VALUE, _VALUE_END = "where the value of that word stands", "where the value ends"
 
 
 class Word(NamedTuple):
@@ -56,6 +62,14 @@ class Word(NamedTuple):
     is_initial: bool = False
 
 
+class _Options(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(min_length=1)
+    top_k: int = Field(default=TOP_K, ge=2, le=100)
+    around: Literal["category", "document"] = "category"
+
+
 @dataclass(frozen=True, slots=True)
 class MaskedSurrogate:
     """A keyed surrogate out of the words that a masked language model holds for likely; the tag where it has none.
@@ -63,20 +77,44 @@ class MaskedSurrogate:
     Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are most like it. By
     default the candidates come from a sentence for the category, not from the note: so a word has the same ones in
     every note, its surrogate is the patient's everywhere, and nothing is stored. From the document's own context, as
-    Myntti (2025, section 1.9) takes them, they fit their place, and are the same within one note alone.
+    Myntti (2025, section 1.9) takes them, they fit their place, and are the same within one note alone; the note is
+    read as where its words are scored, with the same word masked wherever it stands.
 
     Args:
         model: Folder of the model.
         top_k: How many candidates are drawn from, 2 to 100.
         files: SHA-256 of the model's files, for the policy's digest.
         around: Where the candidates come from: ``category`` or ``document``.
+        plugin: Version of this code, for the policy's digest.
     """
 
-    model: str
+    model: str = field(metadata={"digest": False})  # its files count, not where they lie
     top_k: int = TOP_K
     files: str = ""
     around: Literal["category", "document"] = "category"
+    plugin: str = ""
     keyed: ClassVar[bool] = True
+    avoids_originals: ClassVar[bool] = True
+    serves: ClassVar[Sequence[Phi]] = WORDED
+    in_words: ClassVar[str] = "surrogate, from a language model"
+    packages: ClassVar[Sequence[str]] = (*LISTS, "torch", "transformers")
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], *, folder: Path, plugin: str) -> MaskedSurrogate:
+        """Return the replacer of a policy file's options; loads no model.
+
+        Raises:
+            ConfigError: An option is unknown or has no such value, or the model is not there or is of another kind.
+        """
+        if "model" not in options:
+            raise ConfigError("surrogate_mlm needs model, the folder of a masked language model")
+        try:
+            given = _Options.model_validate(dict(options))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ConfigError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        model = str(folder / given.model)
+        return cls(model, given.top_k, checked_model(model), given.around, plugin)
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         words = self._words(text, span, context)
@@ -103,11 +141,26 @@ class MaskedSurrogate:
         if self.around == "category":
             return words
         return tuple(
-            word._replace(question=_in_note(word.question, span, context)) if word.question else word for word in words
+            word._replace(question=self._in_note(word, word.question, span, context)) if word.question else word
+            for word in words
         )
 
+    def _in_note(self, word: Word, question: Question, span: Span, context: Context) -> Question:
+        """Return a question as it stands in the note, where the word is first a value's."""
+        key = (span.label, fold(question.word))
+        start, end = span.start + word.start, span.start + word.end
+        first, last = context.numbers.setdefault((_FIRST, *key), start), context.numbers.setdefault((_LAST, *key), end)
+        value = (
+            context.numbers.setdefault((_VALUE, *key), span.start),
+            context.numbers.setdefault((_VALUE_END, *key), span.end),
+        )
+        return question._replace(blank=self._loaded().blank_in(context.note, first, last, value))
+
     def _answers(self, questions: list[Question]) -> list[tuple[str, ...]]:
-        return masked_model.load(self.model, self.files).answer(questions, top_k=self.top_k)
+        return self._loaded().answer(questions, top_k=self.top_k)
+
+    def _loaded(self) -> candidates.MaskedModel:
+        return candidates.load(self.model, self.files)
 
     def _drawn(self, text: str, words: tuple[Word, ...], label: Phi, context: Context) -> str | None:
         candidates = iter(self._answers([word.question for word in words if word.question]))
@@ -124,20 +177,6 @@ class MaskedSurrogate:
             parts += (_redigited(text[cursor : word.start], context), other)
             cursor = word.end
         return "".join((*parts, _redigited(text[cursor:], context)))
-
-
-def _in_note(question: Question, span: Span, context: Context) -> Question:
-    """Return a question in the note's own words: those around the first value that has the word."""
-    key = (span.label, fold(question.word))
-    first = context.numbers.setdefault((_FIRST, *key), span.start)
-    last = context.numbers.setdefault((_LAST, *key), span.end)
-    text = context.note.text
-    before, after = text[max(0, first - _AROUND) : first], text[last : last + _AROUND]
-    if first > _AROUND:  # a word that is cut in two says nothing
-        before = before.partition(" ")[2]
-    if last + _AROUND < len(text):
-        after = after.rpartition(" ")[0]
-    return question._replace(opening=" ".join(before.split()), closing=" ".join(after.split()))
 
 
 def _words_of(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
@@ -170,7 +209,7 @@ def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
         else:
             locale = locale_of(known)
             lemma, form = locale.inflection.split(text[start:end], lambda base: is_name(locale_of(known), base))
-            question = Question(opening(lang, Phi.NAME), (None,), 0, _capital(lemma), is_proper=True)
+            question = Question(Sentence(opening(lang, Phi.NAME), (None,), 0), _capital(lemma), is_proper=True)
             found.append(Word(start, end, question, form if has_pack else ""))
     return tuple(found)
 
@@ -183,7 +222,8 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
     found = []
     for place, (match, shown) in enumerate(zip(matches, parts, strict=True)):
         wanted = fold(match[0]) if is_lower else _capital(match[0])
-        question = Question(opening(lang, label), parts, place, wanted, label in _PROPER) if shown is None else None
+        sentence = Sentence(opening(lang, label), parts, place)
+        question = Question(sentence, wanted, label in _PROPER) if shown is None else None
         found.append(Word(match.start(), match.end(), question))
     return tuple(found)
 
@@ -218,50 +258,3 @@ def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, conte
 def _redigited(text: str, context: Context) -> str:
     digits = iter(reshape("".join(filter(str.isdecimal, text)), context, "mlm digits"))
     return "".join(next(digits) if char.isdecimal() else char for char in text)
-
-
-def checked_model(folder: str) -> str:
-    """Return the SHA-256 of a model's files; loads nothing.
-
-    Raises:
-        ConfigError: A package or a file is missing, or the model is of another kind.
-    """
-    if absent := [name for name in ("torch", "transformers") if find_spec(name) is None]:
-        raise ConfigError(f"surrogate_mlm needs {' and '.join(absent)}; pip install deid-transformers brings both")
-    path = Path(folder)
-    if not path.is_dir():
-        raise ConfigError(f"there is no model folder {folder!r}; give a folder, names of a hub are not fetched")
-    weights = sorted(path.glob("*.safetensors"))
-    files = [path / "config.json", path / "tokenizer.json", *weights]
-    if absent := [file.name for file in files if not file.is_file()] or ([] if weights else ["model.safetensors"]):
-        raise ConfigError(f"{folder} lacks {absent[0]}; save model and tokenizer with save_pretrained")
-    if broken := [file.name for file in weights if not _is_whole(file)]:
-        raise ConfigError(f"{folder}: {broken[0]} is cut off or no safetensors file; copy the folder again")
-    try:
-        kinds = json.loads((path / "config.json").read_text("utf-8")).get("architectures") or ["?"]
-    except (ValueError, AttributeError):
-        raise ConfigError(f"{folder}: config.json is not a JSON object; save the model again") from None
-    if not str(kinds[0]).endswith(("ForMaskedLM", "ForPreTraining")):
-        raise ConfigError(f"{folder} holds a {kinds[0]}; surrogate_mlm needs one that ends with ForMaskedLM")
-    return _digest(tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files))
-
-
-def _is_whole(weights: Path) -> bool:
-    """Whether a safetensors file is as long as its header says: the header's length, the header, the tensors."""
-    try:
-        with weights.open("rb") as file:
-            size = int.from_bytes(file.read(_LENGTH), "little")
-            tensors = json.loads(file.read(min(size, _LONGEST_HEADER)))
-        ends: list[int] = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
-        return weights.stat().st_size == _LENGTH + size + max(ends)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
-        return False
-
-
-@lru_cache(maxsize=16)
-def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
-    total = hashlib.sha256()
-    for path, _, _ in files:
-        with Path(path).open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()

@@ -6,8 +6,45 @@ They stand in for the note's own text, so that a value has the same candidates i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from deid_assets.core.phi import Phi
+from deid_assets import Phi
+
+
+class Sentence(NamedTuple):
+    """A blank in a sentence for a category, the same in every note.
+
+    Args:
+        opening: What stands before the value.
+        parts: Words of the value that are shown, and ``None`` for each blank.
+        place: The part that is predicted.
+    """
+
+    opening: str
+    parts: tuple[str | None, ...]
+    place: int
+
+
+class Blank(NamedTuple):
+    """A blank as sub-tokens: what stands before it and after it."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+class Question(NamedTuple):
+    """A question to the model: which words may stand in a blank?
+
+    Args:
+        blank: Where.
+        word: What the blank hides, in the case in which candidates are wanted.
+        is_proper: Whether words that the vocabulary has with a small letter too are none: "Pressure" is no name.
+    """
+
+    blank: Sentence | Blank
+    word: str
+    is_proper: bool = False
+
 
 WORDED = (
     Phi.NAME,

@@ -1,0 +1,134 @@
+"""Tables that plugins make of their own detectors, each as one asset: models by languages, with every score's interval."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.display import Markdown, show_png
+from deid_assets.assets.evaluating import Answered, read_answers
+from deid_assets.assets.scoring import gold_batches, scored_batches
+from deid_assets.core.assets import Family
+from deid_assets.core.errors import InputError, PluginError
+from deid_assets.core.resolve import Ensemble, resolve
+from deid_assets.core.span import SpanSet
+from deid_assets.core.trainer import Document
+from deid_assets.evaluation.tables import DetectorTable, Score
+from deid_assets.plugins import Plugin, load_declaration
+from deid_assets.quality import Verdict
+from deid_assets.reports.tables import escaped, table_md
+from deid_resources.installation import Installation
+
+NOTES = 100
+"""Notes with gold of each language that a table is made of, at most: its detectors may take seconds for each."""
+CHECKS = (
+    Check("all_took_part", "Every one of the detectors has spans in every batch with gold.", blocking=False),
+    Check("every_language_scored", "Every language with gold has a row of every detector.", blocking=False),
+)
+SCORES = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("system", "lang", "name")),
+        *(pa.field(name, pa.float64()) for name in ("measured", "low", "high")),
+        pa.field("notes", pa.int64(), nullable=False),
+    ]
+)
+"""One row per score; ``measured`` is missing where nothing was to be counted."""
+
+
+def make_table(
+    _batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str], beside: Sequence[str]
+) -> AssetOutput:
+    """Make a plugin's table over the notes with gold that every detector has spans of.
+
+    Args:
+        installation: Opened.
+        plugin: Entry point of the table.
+        detectors: Those of the plugin.
+        beside: Others that it is compared with.
+
+    Raises:
+        InputError: There is no gold, or none of the detectors has spans in every batch that has it.
+        PluginError: What the plugin names makes no table.
+    """
+    batches = gold_batches(installation)
+    present = [name for name in detectors if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
+    others = [name for name in beside if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
+    if not present:
+        raise InputError(f"{plugin.name}: no detector of it has spans in every batch with gold; back-fill one")
+    found = read_answers(installation, batches, [*present, *others])
+    documents = _documents(found)
+    options = {name: installation.taggers.locate(name)[1] for name in present}
+    answers = {
+        name: [_spans(found.outcomes[name].get(one.note.note_id), one.spans) for one in documents] for name in others
+    }
+    make = load_declaration(plugin, "table")
+    if not callable(make):
+        raise PluginError(f"table {plugin.name!r}: what its plugin names is no function")
+    result = make(options, documents, answers)
+    if not isinstance(result, DetectorTable):
+        raise PluginError(f"table {plugin.name!r}: what its function returns is no table")
+    languages = {document.note.lang for document in documents}
+    rows = {(score.system, score.lang) for score in result.scores}
+    missing = sum((name, lang) not in rows for name in present for lang in languages)
+    return AssetOutput(
+        tables={"scores": pa.Table.from_pylist([_stored(score) for score in result.scores], SCORES)},
+        sources=found.sources,
+        verdicts=[
+            _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
+            _warning(
+                "every_language_scored", missing, "A language without a threshold or with too few notes has none."
+            ),
+        ],
+        counts={"detectors": len(present), "annotated_notes": len(documents), **result.counts},
+        metadata={
+            "table": Markdown(scores_md(result.scores)),
+            **{f"plot_{number}": show_png(one.png, title=one.title) for number, one in enumerate(result.pictures, 1)},
+        },
+    )
+
+
+def _documents(found: Answered) -> list[Document]:
+    """Return notes with gold, of each language those whose digests come first."""
+    counted: Counter[str | None] = Counter()
+    documents = []
+    for name, note in sorted(found.annotated.notes.items(), key=lambda pair: pair[1].digest):
+        if counted[note.lang] < NOTES:
+            counted[note.lang] += 1
+            spans = found.annotated.gold[name]
+            documents.append(Document(note, resolve(note, [spans], ensemble=Ensemble.of_equals(spans))))
+    return documents
+
+
+def _spans(outcome: object, gold: SpanSet) -> SpanSet:
+    """Return what a detector found; nothing where it failed."""
+    return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
+
+
+def _stored(score: Score) -> Mapping[str, object]:
+    return {name: getattr(score, "value" if name == "measured" else name) for name in SCORES.names}
+
+
+def _warning(name: str, short: int, description: str) -> Verdict:
+    return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
+
+
+def scores_md(scores: Sequence[Score]) -> str:
+    """Return a row per system and language and a column per score, in Markdown."""
+    names = list(dict.fromkeys(score.name for score in scores))
+    rows: dict[tuple[str, str], dict[str, Score]] = {}
+    for score in scores:
+        rows.setdefault((score.lang, score.system), {})[score.name] = score
+    body = [
+        [escaped(system), lang, *(_number(of_row.get(name)) for name in names)]
+        for (lang, system), of_row in rows.items()
+    ]
+    return table_md(["System", "Language", *(name.replace("_", " ") for name in names)], body, left=2)
+
+
+def _number(score: Score | None) -> str:
+    if score is None or score.value is None:
+        return ""
+    if score.low is None or score.high is None:
+        return f"{score.value:.3g}"
+    return f"{score.value:.3f} [{score.low:.3f}, {score.high:.3f}]"
