@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any, ParamSpec
 
 import typer
-from typer.core import TyperGroup
 
 from deid_assets import __version__
+from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import TASKS
 from deid_assets.core.errors import DeidError, class_name
 from deid_resources.silence import forbid_core_files, silence_at_exit
@@ -26,14 +26,15 @@ PLAIN_CSV = ContextVar("PLAIN_CSV", default=False)
 P = ParamSpec("P")
 
 
-class ByTask(TyperGroup):
+class ByTask(WithPlugins):
     """Commands under the task that they serve, in the order of the work."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each task."""
-        for task, names in TASKS.items():
-            commands = [(name, found) for name in names if (found := self.get_command(ctx, name))]
-            width = formatter.width - 6 - max(map(len, self.commands))
+        others: dict[str, Sequence[str]] = {"Of plugins": found} if (found := self.plugged()) else {}
+        for task, names in {**TASKS, **others}.items():
+            commands = [(name, known) for name in names if (known := self.get_command(ctx, name))]
+            width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
             with formatter.section(task):
                 formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
 

@@ -11,6 +11,7 @@ from deid_assets import plugins
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.cli.arguments import JsonOption, ToOption
 from deid_assets.cli.outputs import check_out, out_format, write_options
+from deid_assets.cli.plugged import OfCorpus
 from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
@@ -19,7 +20,7 @@ from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
 
-corpus_app = typer.Typer(no_args_is_help=True, help="Synthetic corpora.")
+corpus_app = typer.Typer(cls=OfCorpus, no_args_is_help=True, help="Corpora: made, counted, mended.")
 app.add_typer(corpus_app, name="corpus")
 
 

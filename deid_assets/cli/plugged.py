@@ -1,0 +1,85 @@
+"""Commands of plugins: listed without importing them, loaded when they are asked for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+
+from deid_assets import plugins
+from deid_assets.core.errors import PluginError
+
+COMMANDS = "deid_assets.commands"
+
+
+class WithPlugins(TyperGroup):
+    """A group of commands that plugins add to.
+
+    Attributes:
+        entry_points: Group of the entry points.
+    """
+
+    entry_points: ClassVar[str] = COMMANDS
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of its own commands, and of those of plugins."""
+        return [*super().list_commands(ctx), *self.plugged()]
+
+    def plugged(self) -> list[str]:
+        """Return the names of the commands of plugins."""
+        return [name for name in plugins.available(self.entry_points) if name not in self.commands]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, of its own or of a plugin."""
+        own = super().get_command(ctx, cmd_name)
+        found = plugins.available(self.entry_points) if own is None else {}
+        if cmd_name not in found:
+            return own
+        try:
+            return _command(cmd_name, plugins.load_declaration(found[cmd_name], "command"))
+        except PluginError as error:
+            raise typer.BadParameter(str(error)) from None
+
+
+class OfCorpus(WithPlugins):
+    """``deid corpus``."""
+
+    entry_points: ClassVar[str] = f"{COMMANDS}.corpus"
+
+
+def _command(name: str, function: Any) -> Any:
+    from deid_assets.cli.app import guarded  # noqa: PLC0415 - the application is made of this class
+    from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
+
+    signature = inspect.signature(function, eval_str=True)
+
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool = False, **kwargs: Any) -> int:
+        return _show(function(*args, **kwargs), as_json=as_json)
+
+    wanted = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), wanted])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+    single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+    command = guarded(run)
+    command.__signature__ = run.__signature__  # type: ignore[attr-defined]
+    command.__annotations__ = run.__annotations__
+    single.command(name)(command)
+    return typer.main.get_command(single)
+
+
+def _show(answer: Any, *, as_json: bool) -> int:
+    from deid_assets.cli.app import say  # noqa: PLC0415
+    from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415
+
+    if as_json:
+        print_json(dict(answer.document))
+    else:
+        for table in answer.tables:
+            print_table(table.columns, table.rows, numbers_from=table.numbers_from)
+    for line in answer.said:
+        say(line)
+    return int(answer.code)

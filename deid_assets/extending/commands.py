@@ -1,0 +1,62 @@
+"""Commands that a plugin brings: a typed function, as Typer reads it, that answers what is to be shown.
+
+Entry points of ``deid_assets.commands`` are commands of ``deid``; those of ``deid_assets.commands.corpus`` of ``deid corpus``.
+The name is the command, the object the function; its first line of documentation is the help. The option ``--json``, the
+exit codes and the one line of every error are the command line's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deid_assets.formats import Annotated, Fault, detect_format, write_notes
+from deid_assets.formats.annotated import Annotation, ParsedNote
+from deid_assets.formats.registry import check_parsed_notes, parse_notes
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings.
+
+    Args:
+        columns: Headings.
+        rows: Cells as text.
+        numbers_from: Columns from here on are aligned to the right.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers_from: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command says.
+
+    Args:
+        document: The whole of it, for ``--json``; without text of notes, as everything here.
+        tables: For people.
+        said: Lines below, on standard error.
+        code: Exit code: 0, or 1 where something was left undone.
+    """
+
+    document: Mapping[str, Any]
+    tables: Sequence[Table] = ()
+    said: Sequence[str] = field(default=())
+    code: int = 0
+
+
+__all__ = [
+    "Annotated",
+    "Annotation",
+    "Answer",
+    "Fault",
+    "ParsedNote",
+    "Table",
+    "check_parsed_notes",
+    "detect_format",
+    "parse_notes",
+    "write_notes",
+]

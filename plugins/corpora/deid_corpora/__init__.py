@@ -1,0 +1,1 @@
+"""Commands for annotated corpora: counted, mended, and what they train."""

@@ -1,0 +1,269 @@
+"""``deid corpus stats``, ``lengths``, ``repair`` and ``space``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from typing import Annotated as Arg
+
+import typer
+
+from deid_assets.extending import InputError, label_map
+from deid_assets.extending.commands import (
+    Annotated,
+    Answer,
+    Fault,
+    ParsedNote,
+    Table,
+    check_parsed_notes,
+    detect_format,
+    parse_notes,
+    write_notes,
+)
+
+if TYPE_CHECKING:
+    from deid_corpora.statistics import Counts
+
+NotesArg = Arg[list[str], typer.Argument(metavar="NOTES...", help="Notes, or synthetic:LANG:NOTES; each is counted.")]
+LabelsOption = Arg[str, typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists.")]
+OutOption = Arg[
+    Path | None, typer.Option("--out", metavar="PATH", help="Mended notes to write; without it nothing is written.")
+]
+FileArg = Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of annotated notes.")]
+
+
+def stats(
+    notes: NotesArg,
+    *,
+    labels: Arg[
+        list[str] | None,
+        typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists; one for all, or one for each."),
+    ] = None,
+    native: Arg[bool, typer.Option("--native", help="Count the corpus' own labels.")] = False,
+) -> Answer:
+    """Count notes, tokens, entities and their density, by label and language."""
+    from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415 - loads Faker
+    from deid_corpora.statistics import statistics  # noqa: PLC0415
+
+    maps = labels or [""]
+    if len(maps) not in (1, len(notes)):
+        raise InputError(f"{len(maps)} times --labels for {len(notes)} corpora; give one for all, or one for each")
+    found = []
+    for source, name in zip(notes, maps * len(notes) if len(maps) == 1 else maps, strict=True):
+        corpus = read_corpus(source, labels=name)
+        found.append((source, statistics(corpus.documents, native=native)))
+    document = {"corpora": [{"source": name, **one.to_json()} for name, one in found]}
+    whole = [(_short(name), one.whole) for name, one in found]
+    tables = _counted("corpus", whole)
+    for name, one in found:
+        if len(one.languages) > 1:
+            tables += _counted(f"{_short(name)}: language", list(one.languages.items()))
+        per_label = [
+            (label, f"{spans:,}", f"{tokens:,}", f"{tokens / spans:.4f}")
+            for label, (spans, tokens) in one.labels.items()
+        ]
+        tables.append(Table((f"{_short(name)}: label", "entities", "tokens", "tokens/entity"), per_label))
+    said = "density: share of the tokens that an entity touches; without: sentences without an entity"
+    return Answer(document=document, tables=tables, said=[said])
+
+
+_SUMS = ("notes", "patients", "tokens", "sentences", "entities")
+_RATIOS = {
+    "density": "density_tokens",
+    "tokens/note": "tokens_per_note",
+    "entities/note": "entities_per_note",
+    "tokens/entity": "tokens_per_entity",
+    "entities/sentence": "entities_per_sentence",
+}
+
+
+def _counted(what: str, found: Sequence[tuple[str, Counts]]) -> list[Table]:
+    rows = [(name, counts.to_json()) for name, counts in found]
+    sums = [[name, *(f"{row[key]:,}" for key in _SUMS), f"{row['sentences_without_entities']:,}"] for name, row in rows]
+    ratios = [[name, *(_ratio(row[key]) for key in _RATIOS.values())] for name, row in rows]
+    return [Table((what, *_SUMS, "without"), sums), Table((what, *_RATIOS), ratios)]
+
+
+def _short(source: str) -> str:
+    """Return the last two names of a path."""
+    return "/".join(Path(source).parts[-2:])
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def lengths(
+    notes: NotesArg,
+    *,
+    factor: Arg[
+        list[int] | None, typer.Option("--factor", metavar="N", help="Sentences grouped; several times.")
+    ] = None,
+    limit: Arg[list[int] | None, typer.Option("--limit", metavar="N", help="Most sub-tokens of an encoder.")] = None,
+    encoder: Arg[
+        Path | None, typer.Option("--encoder", metavar="FOLDER", help="Encoder whose tokenizer counts sub-tokens.")
+    ] = None,
+) -> Answer:
+    """Show how long inputs are by sentences grouped, and which grouping an encoder takes."""
+    from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads Faker
+    from deid_corpora.sizes import BUDGET, FACTORS, encoder_size, lengths_of  # noqa: PLC0415
+
+    size = encoder_size(encoder) if encoder is not None else None
+    limits = sorted(limit or (256, 512))
+    if limits[0] < 3 or min(factor or FACTORS) < 1:
+        raise InputError("--limit takes 3 or more and --factor 1 or more")
+    rows, choices, found = [], [], []
+    for source in notes:
+        measured = lengths_of(read_raw(source), size=size)
+        by_factor = measured.rows(factor or FACTORS)
+        by_limit = [
+            {"limit": one, "factor": measured.for_limit(one), "sentences_over": measured.over(one)} for one in limits
+        ]
+        found.append(
+            {"source": source, "factors": by_factor, "limits": by_limit, "for_200_tokens": measured.for_budget()}
+        )
+        name = _short(source)
+        rows += [[name, *(f"{value:,}" for value in row.values())] for row in by_factor]
+        choices.append([name, f"mean of {BUDGET} tokens", f"{measured.for_budget()}", ""])
+        choices += [
+            [name, f"at most {row['limit']}", f"{row['factor']}", f"{row['sentences_over']:,}"] for row in by_limit
+        ]
+    headings = ["corpus", "factor", "inputs", "mean tokens", "most tokens"]
+    if size is not None:
+        headings += ["mean sub-tokens", "most sub-tokens"]
+    unit = "tokens" if size is None else "sub-tokens, the encoder's two own among them"
+    return Answer(
+        document={"corpora": found},
+        tables=[Table(headings, rows), Table(("corpus", "wanted", "factor", "sentences longer"), choices, 2)],
+        said=[f"limits are of {unit}; sentences longer than the limit would be cut"],
+    )
+
+
+def repair(
+    notes: FileArg,
+    *,
+    out: OutOption = None,
+    labels: LabelsOption = "",
+    format_name: Arg[str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")] = None,
+) -> Answer:
+    """Propose offsets for annotations that do not cover the text they carry; report each.
+
+    With --out the notes are written with the proposed offsets; a note with an annotation that cannot be placed is
+    withheld.
+    """
+    from deid_corpora.mending import Verdict, corrected  # noqa: PLC0415
+
+    _check_apart(out, notes)
+    format_name = format_name or detect_format(notes)
+    corrections: list[Any] = []
+    faults: list[Fault] = []
+    mended: list[ParsedNote] = []
+    for found in parse_notes(notes, format=format_name):
+        if isinstance(found, Fault):
+            faults.append(found)
+            continue
+        parsed, wrong = corrected(found)
+        corrections += wrong
+        mended.append(parsed)
+    left = sum(one.verdict is not Verdict.MOVED for one in corrections)
+    written, withheld = _written(mended, out, labels, format_name)
+    rows = [
+        [one.note_id, str(one.line or "-"), one.label, f"{one.start}-{one.end}", one.verdict.value,
+         "-" if one.new_start is None else f"{one.new_start}-{one.new_end}", str(one.places)]
+        for one in corrections
+    ]  # fmt: skip
+    said = [f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,} notes read"]
+    return _mended(
+        {"corrections": [one.to_json() for one in corrections], "notes": len(mended)},
+        Table(("note", "line", "label", "offsets", "verdict", "proposed", "places"), rows, 6),
+        said,
+        out=out,
+        written=written,
+        faults=[*faults, *withheld],
+        undone=left > 0,
+    )
+
+
+def space(
+    notes: FileArg,
+    *,
+    out: OutOption = None,
+    labels: LabelsOption = "",
+    format_name: Arg[str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")] = None,
+) -> Answer:
+    """Find entities that are glued to letters or digits beside them; report each.
+
+    With --out the notes are written with a blank there and all offsets recomputed. The text changes: train on it, never
+    redact it in place of the original.
+    """
+    from deid_corpora.mending import spaced  # noqa: PLC0415
+
+    _check_apart(out, notes)
+    format_name = format_name or detect_format(notes)
+    gaps: list[Any] = []
+    made: list[Annotated] = []
+    faults: list[Fault] = []
+    for found in _checked(parse_notes(notes, format=format_name), labels, format_name):
+        if isinstance(found, Fault):
+            faults.append(found)
+            continue
+        annotated, where = spaced(found)
+        gaps += where
+        made.append(annotated)
+    written = write_notes(out, made, format=_folder_format(out, format_name)) if out is not None else 0
+    rows = [[one.note_id, one.label, one.side, str(one.at)] for one in gaps]
+    said = [f"{len(gaps):,} places where an entity is glued, in {len(made):,} notes"]
+    return _mended(
+        {"gaps": [one.to_json() for one in gaps], "notes": len(made)},
+        Table(("note", "label", "side", "offset"), rows, 3),
+        said,
+        out=out,
+        written=written,
+        faults=faults,
+        undone=False,
+    )
+
+
+def _check_apart(out: Path | None, notes: Path) -> None:
+    if out is not None and (out.resolve() == notes.resolve() or out.resolve().is_relative_to(notes.resolve())):
+        raise InputError(f"--out {out} is what is read; name another place, so that the original stays")
+
+
+def _checked(parsed: Any, labels: str, format_name: str) -> Any:
+    name = labels or ("i2b2" if format_name == "i2b2" else "phi")
+    return check_parsed_notes(parsed, labels=label_map(name))
+
+
+def _written(mended: Sequence[ParsedNote], out: Path | None, labels: str, format_name: str) -> tuple[int, list[Fault]]:
+    if out is None:
+        return 0, []
+    found = list(_checked(mended, labels, format_name))
+    kept = [one for one in found if not isinstance(one, Fault)]
+    written = write_notes(out, kept, format=_folder_format(out, format_name)) if kept else 0
+    return written, [one for one in found if isinstance(one, Fault)]
+
+
+def _folder_format(out: Path | None, format_name: str) -> str | None:
+    return format_name if out is not None and not out.suffix else None
+
+
+def _mended(
+    document: Mapping[str, Any],
+    table: Table,
+    said: Sequence[str],
+    *,
+    out: Path | None,
+    written: int,
+    faults: Sequence[Fault],
+    undone: bool,
+) -> Answer:
+    lines = [*said, *(fault.message for fault in faults)]
+    if out is not None:
+        lines.append(f"{written:,} notes written to {out}")
+    return Answer(
+        document={**document, "written": written, "faults": [fault.message for fault in faults]},
+        tables=[table] if table.rows else [],
+        said=lines,
+        code=1 if faults or undone else 0,
+    )
