@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from deid_assets.assets.display import Markdown, show_png
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.merging import read_gold
 from deid_assets.assets.scoring import scored_batches
+from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError
@@ -22,13 +24,14 @@ from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Outcome, read_result
-from deid_assets.privacy.running import run_named
+from deid_assets.privacy.running import broken_off, run_named
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
 from deid_assets.reports.audits import figures_md
 from deid_assets.store.files import ALL
 from deid_assets.training.corpora import read_raw
 from deid_resources.installation import Installation
+from deid_resources.processes import WorkerDied
 
 CHECKS = (
     Check("assessed", "The audit had what it needs and came to a verdict.", blocking=False),
@@ -60,7 +63,11 @@ def make_audit(_batch: str, installation: Installation, *, name: str, policies: 
     """Run an audit; where it cannot be assessed, that and why is what is stored."""
     batches = scored_batches(installation, MERGED_SPANS)
     cases = [case for batch in batches for case in _cases(batch, installation)]
-    result = run_named(name, _material(installation, cases, policies), installation.settings.audits.get(name))
+    work = partial(_audited, name=name, policies=policies, settings=installation.settings)
+    try:
+        (result,) = installation.detectors.map(work, [cases])
+    except WorkerDied as error:
+        result = broken_off(name, str(error))
     return AssetOutput(
         tables=tables_of(result),
         sources=[
@@ -107,10 +114,15 @@ def _verdicts(result: AuditResult) -> list[Verdict]:
     ]
 
 
-def _material(installation: Installation, cases: Sequence[Case], policies: Sequence[Policy]) -> Material:
-    given = installation.settings.privacy
+def _audited(cases: Sequence[Case], *, name: str, policies: Sequence[Policy], settings: Settings) -> AuditResult:
+    """Run an audit, in a worker process: a library in it may abort."""
+    return run_named(name, _material(settings, cases, policies), settings.audits.get(name))
+
+
+def _material(settings: Settings, cases: Sequence[Case], policies: Sequence[Policy]) -> Material:
+    given = settings.privacy
     return Material(
-        key=installation.key,
+        key=settings.key(),
         cases=cases,
         policies=policies,
         model=given.model,

@@ -1,9 +1,11 @@
 """Measurement of what was missed in a batch, read back from signed tables."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
+from deid_assets.core.errors import ProvenanceError
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement, Wanted
@@ -45,7 +47,11 @@ def consequence(found: Measurement) -> str:
 
 def advice(installation: Installation, batches: Sequence[str]) -> str:
     """Return one line on the batches that were not measured and how that is done; empty where all were."""
-    found = {batch: measure(batch, installation) for batch in batches if installation.files.find(MERGED_SPANS, batch)}
+    found = {}
+    for batch in batches:
+        with suppress(ProvenanceError):  # its stop says more
+            if installation.files.find(MERGED_SPANS, batch):
+                found[batch] = measure(batch, installation)
     short = {batch: one.shortfall for batch, one in found.items() if one.shortfall}
     if not short:
         return ""

@@ -54,10 +54,8 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
         if name == GOLD:
             documents, receipts = _gold(installation)
             sources += receipts
-        elif annotated:
-            documents = list(read_corpus(name, labels=labels).documents)
         else:
-            documents = [Document(note, DisjointSpans.of(note, ())) for note in read_raw(name)]
+            (documents,) = installation.detectors.map(_read, [(name, labels, annotated)])
         rows.append((f"corpus_{number}", name, labels, annotated))
         found = [document.spans for document in documents]
         tables[f"corpus_{number}"] = notes_to_table([document.note for document in documents])
@@ -72,6 +70,14 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
         counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
         metadata={"corpora": Markdown(_corpora_md(rows, tables))},
     )
+
+
+def _read(corpus: _Key) -> list[Document]:
+    """Return what a corpus holds, in a worker process: a library that reads files may abort."""
+    name, labels, annotated = corpus
+    if annotated:
+        return list(read_corpus(name, labels=labels).documents)
+    return [Document(note, DisjointSpans.of(note, ())) for note in read_raw(name)]
 
 
 def _annotated(found: Sequence[DisjointSpans]) -> Verdict:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -110,14 +111,17 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
 
 
 def _present(batch: str, installation: Installation, policy: Policy, receipt: Receipt) -> list[EditMap]:
-    """Return the edit maps of what is released now."""
+    """Return the edit maps of what is released now, without a digest that confirms a guess.
+
+    The text of a note in which nothing was replaced is the original: the digest of the redacted text is keyed too.
+    """
     redacted = Family.REDACTED_NOTES.of(policy.name)
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
     outcomes, gold = read_outcomes(MERGED_SPANS, batch, installation), read_gold(batch, installation)
     chain = release_chain(receipt, installation)
     made_by = _made_by(installation, policy, chain, software=_software(chain, redacted))
     stored = (installation.files.read(redacted, batch, table) for table in ("notes", "edits"))
-    return [
+    maps = (
         edit_map(
             notes[made.note_id],
             made,
@@ -126,6 +130,10 @@ def _present(batch: str, installation: Installation, policy: Policy, receipt: Re
             made_by=made_by,
         )
         for _, made in redacted_of(*stored)
+    )
+    return [
+        replace(each, new_digest=installation.key.derive("release diff", "redacted text", each.new_digest).hex())
+        for each in maps
     ]
 
 

@@ -11,7 +11,7 @@ from deid_assets.plugins import AUDITS, Plugin, available, build
 from deid_assets.privacy.audit import Audit, Material, Need, not_assessed
 from deid_assets.privacy.result import AuditResult, Outcome
 
-UNKNOWN = "What it cannot see is not known, for it does not load."
+UNKNOWN = "What it cannot see is not known, for it gave no answer."
 ASKED = {
     Need.GOLD: "notes whose identifiers are marked",
     Need.POLICIES: "a policy",
@@ -67,10 +67,15 @@ def run_named(name: str, material: Material, options: Mapping[str, Any] | None =
     try:
         audit = load_audit(name, options)
     except PluginError as error:
-        return AuditResult(
-            audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=str(error), blind_spots=(UNKNOWN,)
-        )
+        return broken_off(name, str(error))
     return run_audit(audit, material)
+
+
+def broken_off(name: str, reason: str) -> AuditResult:
+    """Return the result of an audit that does not load, or that ended its process."""
+    return AuditResult(
+        audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=reason, blind_spots=(UNKNOWN,)
+    )
 
 
 def not_run(name: str) -> AuditResult:
@@ -78,6 +83,4 @@ def not_run(name: str) -> AuditResult:
     try:
         return not_assessed(load_audit(name), "it was not run")
     except PluginError as error:
-        return AuditResult(
-            audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=str(error), blind_spots=(UNKNOWN,)
-        )
+        return broken_off(name, str(error))

@@ -40,6 +40,13 @@ class Breaking(Counting):
     def run(self, material):
         raise ValueError(material.cases[0].note.text)
 
+class Aborting(Counting):
+    name = "aborting"
+
+    def run(self, material):
+        import os
+        os.abort()
+
 class Wanting(Counting):
     name = "wanting"
     needs = frozenset({Need.MODEL})
@@ -54,7 +61,7 @@ def audited(installation, tmp_path, monkeypatch):
     info.mkdir()
     (package / "__init__.py").write_text(BODY)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid_counting\nVersion: 1.0\nSummary: For tests\n")
-    names = {"counting": "Counting", "breaking": "Breaking", "wanting": "Wanting"}
+    names = {"counting": "Counting", "breaking": "Breaking", "aborting": "Aborting", "wanting": "Wanting"}
     entries = [f"{name} = deid_counting:{found}" for name, found in names.items()]
     (info / "entry_points.txt").write_text("\n".join(["[deid_assets.audits]", *entries, "gone = deid_gone:Gone", ""]))
     monkeypatch.syspath_prepend(str(site))
@@ -83,6 +90,8 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     broken, receipt = found_of(audited, "breaking")
     assert (broken.outcome.value, broken.reason) == ("not assessed", "the audit broke (ValueError)")
     assert [row["applicable"] for row in receipt.verdicts.values()] == [True, False, False]
+    aborted, _ = found_of(audited, "aborting")
+    assert "a worker process ended early" in aborted.reason
     wanting, _ = found_of(audited, "wanting")
     assert wanting.reason == "it needs a language model"
     stored = b"".join(path.read_bytes() for path in (audited.store / "internal").glob("privacy_*/*/*"))

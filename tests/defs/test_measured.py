@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
+from deid_assets.assets.measuring import advice
 from deid_assets.cli import app
 from deid_assets.core.verdicts import State
 from deid_assets.intake.landing import take_in
@@ -233,3 +234,11 @@ def test_the_job_takes_a_name_and_the_page_and_nothing_else(unmeasured, config, 
     assert message in refused
     assert made.failures(run(by="a.meier", page=page)) == {}
     assert manifest_of(made)["approval"]["by"] == "a.meier"
+
+
+def test_a_batch_whose_notes_were_tampered_with_hides_no_advice_on_the_others(unmeasured):
+    made = unmeasured(chain=CHAIN[:4])
+    opened = made.opened()
+    assert advice(opened, [made.batch]).startswith("not measured, ")
+    (made.store / "restricted" / "raw_notes" / made.batch / "receipt.json").unlink()
+    assert advice(opened, [made.batch]) == ""

@@ -38,9 +38,9 @@ class Detector:
     version = "1"
     labels = frozenset({Phi.NAME})
 
-    def __init__(self, *, mode="", on=".", plugin="", options=None):
+    def __init__(self, *, mode="", on=".", asked="", options=None):
         self._mode, self._on = mode, on
-        self._other = load(plugin, options=options) if plugin else None
+        self._other = load(asked, options=options) if asked else None
 
     def detect(self, notes):
         if self._other:

@@ -34,7 +34,7 @@ def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_r
         plugins.load(plugin, options=options)
     except PluginError:
         pytest.skip("its model, which is no folder, is not here")
-    settings = f'[detectors.leaky]\nmode = "talk_and_each"\non = "record 400000"\nplugin = "{plugin}"\n'
+    settings = f'[detectors.leaky]\nmode = "talk_and_each"\non = "record 400000"\nasked = "{plugin}"\n'
     settings += "".join(f"options.{name} = {json.dumps(value)}\n" for name, value in options.items())
     nest.configure(SETTINGS.replace("quarantined = 0.5", "quarantined = 1.0") + settings)
     batch = drop(nest, note_records)

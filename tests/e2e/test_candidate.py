@@ -61,6 +61,8 @@ def plain_digests(records):
 
 def test_a_candidate_is_not_confirmed_by_any_digest(take_through, note_records):
     records = note_records()
+    records[3]["text"] = "Nothing to report, all is well."  # is released as it came
+    records[3].pop("spans", None)
     other = [{**record, "text": record["text"].replace("record 4", "record 5")} for record in records]
 
     house = take_through("house", records, "5a" * 32)
