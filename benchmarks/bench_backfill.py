@@ -13,7 +13,7 @@ from conditions import conditions
 
 from deid_assets.config import Settings
 from deid_assets.intake.landing import take_in
-from deid_assets.synthesis import write_sample
+from deid_assets.quickstart.sample import write_sample
 
 ASSETS = "raw_notes,gold_annotations,spans_rules"
 

@@ -34,8 +34,8 @@ from deid_assets.core.trainer import Document, Epoch, Task, label_inventory, tag
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import load
-from deid_assets.synthesis import languages, make_corpus
 from deid_crf import CrfDetector, CrfTrainer
+from deid_synthesis import languages, make_corpus
 
 GROUPING = 1000
 """More sentences than a note has: one sequence per note."""

@@ -27,7 +27,7 @@ from deid_assets.core.phi import Phi, profile
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.plugins import load
-from deid_assets.synthesis import languages, make_corpus
+from deid_synthesis import languages, make_corpus
 
 ENSEMBLES = (("rules",), ("rules", "crf"), ("rules", "presidio"), ("rules", "crf", "presidio"))
 Gold = Mapping[str, SpanSet]

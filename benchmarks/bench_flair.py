@@ -29,7 +29,6 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
-from deid_assets.synthesis import make_corpus
 from deid_assets.training.corpora import read_corpus
 from deid_assets.training.scoring import score
 from deid_flair import FlairDetector, FlairTrainer
@@ -38,6 +37,7 @@ from deid_flair.quiet import quiet, use_threads
 from deid_onnx import OnnxDetector
 from deid_onnx.detector import PRECISIONS
 from deid_onnx.tagger import Tagger
+from deid_synthesis import make_corpus
 
 BATCH = 32  # of Flair's predict, its default
 GROUPING = 8

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from conditions import conditions
 
-from deid_assets.synthesis import make_corpus
-from deid_assets.synthesis.sample import note_line
+from deid_assets.quickstart.sample import note_line
+from deid_synthesis import make_corpus
 
 SEED = 5
 SETTINGS = """\

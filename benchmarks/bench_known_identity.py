@@ -21,7 +21,7 @@ from faker import Faker
 from deid_assets.formats import Identity
 from deid_assets.identities import build_table
 from deid_assets.plugins import load
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 
 def identities(patients: list[str], count: int, seed: int) -> Iterator[Identity]:

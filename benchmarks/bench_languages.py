@@ -22,7 +22,7 @@ from deid_assets.core.detector import Detector
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
-from deid_assets.synthesis import languages, make_corpus
+from deid_synthesis import languages, make_corpus
 
 NOTE_CHARS = 2_000
 RAW = (

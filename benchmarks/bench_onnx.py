@@ -33,7 +33,6 @@ from deid_assets import DisjointSpans, Note, SpanSet
 from deid_assets.core.detector import Detector
 from deid_assets.core.tagging import TagScheme, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
-from deid_assets.synthesis import make_corpus
 from deid_assets.training.corpora import read_corpus
 from deid_assets.training.recipe import load_recipe
 from deid_assets.training.scoring import score
@@ -42,6 +41,7 @@ from deid_onnx.convert import to_int8
 from deid_onnx.detector import PRECISIONS
 from deid_onnx.families import Emissions, Input
 from deid_onnx.parity import parity
+from deid_synthesis import make_corpus
 from deid_transformers import TransformersDetector, TransformersTrainer
 
 EAGER, PADDED = "PyTorch", "PyTorch, padded"

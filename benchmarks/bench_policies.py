@@ -33,7 +33,7 @@ from deid_assets.policies.collisions import Originals
 from deid_assets.policies.safe_harbor import YearOnly
 from deid_assets.policies.shift import Shift
 from deid_assets.policies.tags import Tag
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 SPANS = 20
 AROUND_CHARS = 40

@@ -193,7 +193,7 @@ def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported 
     from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
     from deid_assets.pipeline.resolving import by_note, merge  # noqa: PLC0415
     from deid_assets.policies import load_policy  # noqa: PLC0415
-    from deid_assets.synthesis import make_corpus  # noqa: PLC0415
+    from deid_synthesis import make_corpus  # noqa: PLC0415
 
     settings = installation.settings
     notes = [note for note, _ in make_corpus(lang="en", notes=DISTINCT, seed=1)]

@@ -21,7 +21,7 @@ from deid_assets.core.detector import Detector
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 NOTE_CHARS = 2_000
 PEER_CHARS, PEER_NOTES = 3_000, 400

@@ -67,7 +67,7 @@ def main() -> None:
 
 def sets(count: int, seed: int) -> Iterable[tuple[str, Sequence[Note], Gold]]:
     """Yield each set: its name, its notes, and their gold where there is any."""
-    from deid_assets.synthesis import make_corpus  # noqa: PLC0415 - loads Faker
+    from deid_synthesis import make_corpus  # noqa: PLC0415 - loads Faker
 
     for lang in LANGUAGES:
         made = list(make_corpus(lang=lang, notes=count, seed=seed))

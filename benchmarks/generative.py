@@ -29,13 +29,13 @@ from deid_assets.core.trainer import Document
 from deid_assets.core.windows import windows
 from deid_assets.evaluation.rewriting import Rewritten, study_category, study_table
 from deid_assets.plugins import load
-from deid_assets.synthesis import make_corpus
 from deid_assets.training import read_corpus
 from deid_generative import GenerativeDetector
 from deid_generative.decode import Decoding, decode
 from deid_generative.folder import read_folder
 from deid_generative.judging import Judgement, judge
 from deid_generative.opening import Use, open_model
+from deid_synthesis import make_corpus
 
 SEED = 999
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")

@@ -28,9 +28,9 @@ from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
 from deid_assets.privacy.audit import Case
-from deid_assets.synthesis import make_corpus
 from deid_hips.attack import Setting, attack
 from deid_hips.drawing import hips_md, hips_png
+from deid_synthesis import make_corpus
 
 SETS = {"synthetic-en": "harmonised", "meddocan": "meddocan"}
 """Corpus and the profile that the rules look for."""

@@ -26,7 +26,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
-from deid_assets.synthesis import languages, make_corpus
+from deid_synthesis import languages, make_corpus
 
 SEED = 19
 BATCH = 1_000

@@ -39,9 +39,9 @@ from deid_assets.policies.names import full_name, parse
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.words import is_name
 from deid_assets.privacy.audit import Case
-from deid_assets.synthesis import make_corpus
 from deid_hips.attack import Setting, attack
 from deid_hips.drawing import hips_md
+from deid_synthesis import make_corpus
 from deid_zero_shot import candidates
 from deid_zero_shot.frames import WORDED
 from deid_zero_shot.model_files import checked_model

@@ -1,4 +1,4 @@
-"""Detectors, trainers, formats and audits found by entry point: listed without importing them, loaded loudly."""
+"""Detectors, trainers, formats, audits, commands and corpora found by entry point: listed without importing them, loaded loudly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -16,6 +16,8 @@ from typing import Any
 
 from deid_assets.core.detector import Detector
 from deid_assets.core.errors import DeidError, PluginError, class_name, did_you_mean
+from deid_assets.core.note import Note
+from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Trainer
 from deid_assets.system.digests import digest_of_files, files_below
 
@@ -25,6 +27,7 @@ FORMATS = "deid_assets.formats"
 AUDITS = "deid_assets.audits"
 ACTIONS = "deid_assets.actions"
 TABLES = "deid_assets.tables"
+CORPORA = "deid_assets.corpora"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 TRAINS_ADAPTERS = "trains-adapters"
@@ -158,6 +161,16 @@ def build(name: str, group: str, kind: str, options: Mapping[str, Any]) -> objec
         PluginError: As for ``load``.
     """
     return _made(_known(name, group, kind), kind, options)
+
+
+def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
+    """Return what makes a corpus: called with ``lang``, ``notes`` and ``seed``, it gives notes with their gold spans.
+
+    Raises:
+        PluginError: As for ``load``.
+    """
+    maker: Callable[..., Any] = _imported(_known(name, CORPORA, "maker of corpora"), "maker of corpora")
+    return maker
 
 
 def load_declaration(plugin: Plugin, kind: str) -> object:

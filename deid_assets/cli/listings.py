@@ -1,21 +1,17 @@
-"""Commands that list what can be named on the command line, and that make synthetic notes."""
+"""Commands that list what can be named on the command line."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Annotated as Arg
 
 import typer
 
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.arguments import JsonOption, ToOption
-from deid_assets.cli.outputs import check_out, out_format, write_options
+from deid_assets.cli.app import app, guarded
+from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.plugged import OfCorpus
-from deid_assets.cli.tables import print_json, print_rows
+from deid_assets.cli.tables import print_rows
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
-from deid_assets.formats import FORMATS, Annotated, write_notes
+from deid_assets.formats import FORMATS
 from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
@@ -113,31 +109,3 @@ def profiles(*, as_json: JsonOption = False) -> int:
         for name, found in PROFILES.items()
     ]
     return print_rows(rows, columns=("name", "labels", "source"), as_json=as_json)
-
-
-@corpus_app.command("make")
-@guarded
-def corpus(
-    *,
-    lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes.")] = "en",
-    notes: Arg[int, typer.Option(metavar="N", min=1, help="Number of notes.")] = 200,
-    seed: Arg[int, typer.Option(metavar="N", help="Seed; the same one gives the same notes.")] = 1,
-    mix: Arg[
-        str, typer.Option(metavar="NAME", help="hospital, or triage: emergency triage notes, in French.")
-    ] = "hospital",
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
-    to: ToOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Make synthetic notes with gold spans."""
-    from deid_assets.synthesis import make_corpus  # noqa: PLC0415 - loads Faker
-
-    written_as = out_format(out, to)
-    check_out(out, inputs=[], is_folder=written_as.is_folder)
-    made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))
-    count = write_notes(out, made, format=written_as.name, options=write_options())
-    if as_json:
-        print_json({"notes": count, "out": str(out)})
-    else:
-        say(f"{count:,} notes written to {out}")
-    return 0

@@ -55,6 +55,10 @@ def _command(name: str, function: Any) -> Any:
     from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
 
     signature = inspect.signature(function, eval_str=True)
+    single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+    if "as_json" in signature.parameters:  # it prints by itself
+        single.command(name)(guarded(function))
+        return typer.main.get_command(single)
 
     @functools.wraps(function)
     def run(*args: Any, as_json: bool = False, **kwargs: Any) -> int:
@@ -63,7 +67,6 @@ def _command(name: str, function: Any) -> Any:
     wanted = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption)
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), wanted])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
-    single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
     command = guarded(run)
     command.__signature__ = run.__signature__  # type: ignore[attr-defined]
     command.__annotations__ = run.__annotations__

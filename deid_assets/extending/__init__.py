@@ -4,7 +4,8 @@ Here: the domain, which detectors and trainers are written in, on the standard l
 of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a format of
 notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
 ``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
-of. An import contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
+of. ``commands``: what commands of ``deid`` are made of. ``grammars``: lists that synthetic notes are written from. An import
+contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
 from deid_assets.core.detector import Detector, Failed, runs_of
@@ -14,6 +15,7 @@ from deid_assets.core.errors import (
     DetectorError,
     InputError,
     NoteError,
+    OffsetError,
     PluginError,
     TrainingError,
     UnknownLabelError,
@@ -56,6 +58,7 @@ __all__ = [
     "LabelMap",
     "Note",
     "NoteError",
+    "OffsetError",
     "Phi",
     "PluginError",
     "Profile",

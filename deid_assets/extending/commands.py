@@ -2,7 +2,8 @@
 
 Entry points of ``deid_assets.commands`` are commands of ``deid``; those of ``deid_assets.commands.corpus`` of ``deid corpus``.
 The name is the command, the object the function; its first line of documentation is the help. The option ``--json``, the
-exit codes and the one line of every error are the command line's.
+exit codes and the one line of every error are the command line's. A function that has an argument ``as_json`` prints its
+answer itself, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deid_assets.cli.app import say
+from deid_assets.cli.arguments import JsonOption, ToOption
+from deid_assets.cli.outputs import check_out, out_format, write_options
+from deid_assets.cli.tables import print_json
 from deid_assets.formats import Annotated, Fault, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
@@ -53,10 +58,17 @@ __all__ = [
     "Annotation",
     "Answer",
     "Fault",
+    "JsonOption",
     "ParsedNote",
     "Table",
+    "ToOption",
+    "check_out",
     "check_parsed_notes",
     "detect_format",
+    "out_format",
     "parse_notes",
+    "print_json",
+    "say",
     "write_notes",
+    "write_options",
 ]

@@ -31,9 +31,9 @@ from deid_assets.intake.parts import waiting
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.quickstart.overview import show_overview
+from deid_assets.quickstart.sample import write_sample
 from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
-from deid_assets.synthesis import write_sample
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.checks import check_ensemble, checked_snapshot
 from deid_resources.installation import Installation

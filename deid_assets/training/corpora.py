@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from deid_assets import plugins
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
@@ -15,7 +16,6 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
-from deid_assets.synthesis import make_corpus
 from deid_assets.training.naming import name_of, plain_name_of
 
 SYNTHETIC = "synthetic"
@@ -111,6 +111,7 @@ def _synthetic(source: str) -> Corpus:
         )
     seed = int(fields[3]) if len(fields) == 4 else TRAINING_SEED
     lang, _, mix = fields[1].partition("/")
+    make_corpus = plugins.load_corpus(SYNTHETIC)
     made = make_corpus(lang=lang, notes=int(fields[2]), seed=seed, mix=mix or "hospital")
     # A note of a word or two comes again, and would be among the notes that judge as well.
     first = {note.digest: (note, spans) for note, spans in reversed(list(made))}

@@ -15,7 +15,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 from deid_assets.policies import load_policy
 from deid_assets.policies.collisions import Originals
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 PROGRAMS = Path(__file__).parents[2] / "benchmarks"
 

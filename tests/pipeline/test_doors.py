@@ -22,7 +22,7 @@ LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi")
 @pytest.fixture(scope="module")
 def notes():
     """Notes in eight languages; five are a patient's together, and some hold what no detector finds the first time."""
-    from deid_assets.synthesis import make_corpus
+    from deid_synthesis import make_corpus
 
     found = []
     for lang in LANGUAGES:

@@ -7,8 +7,8 @@ from collections import Counter
 from deid_assets import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.rewriting import study_category
-from deid_assets.synthesis import make_corpus
 from deid_generative.categories import Categories
+from deid_synthesis import make_corpus
 
 
 def documents(*, seed: int, notes: int) -> list[Document]:

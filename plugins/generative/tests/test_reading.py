@@ -10,8 +10,8 @@ from outputs import fuzzed, ranges
 
 from deid_assets import Note, SpanSet
 from deid_assets.evaluation.intervals import is_inside, union
-from deid_assets.synthesis import make_corpus
 from deid_generative.reading import Limits, Reading, Status, read_output
+from deid_synthesis import make_corpus
 
 SOURCE = "Vu par Dr Martin le 3 mai, prend 5 mg de bisoprolol, pas de fievre ce jour."
 RIGHT = "Vu par Dr [XXXXX] le [XXXXX], prend 5 mg de bisoprolol, pas de fievre ce jour."

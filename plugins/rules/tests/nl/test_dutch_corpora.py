@@ -15,8 +15,8 @@ from deid_assets.core.phi import PROFILES
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.counts import Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_corpus
-from deid_assets.synthesis import make_corpus
 from deid_rules import RulesDetector
+from deid_synthesis import make_corpus
 
 CORPORA = Path(os.environ.get("DEID_CORPORA", ""))
 CASES = CORPORA / "annotated/deduce-cases-nl/cases.jsonl"

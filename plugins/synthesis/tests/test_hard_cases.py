@@ -4,9 +4,9 @@ from random import Random
 import pytest
 
 from deid_assets.core.phi import Phi
-from deid_assets.synthesis import HARD_CASES
-from deid_assets.synthesis.hard_cases import NUMBERS
-from deid_assets.synthesis.text import Piece, Text
+from deid_synthesis import HARD_CASES
+from deid_synthesis.hard_cases import NUMBERS
+from deid_synthesis.text import Piece, Text
 
 
 def _spans(corpus, *labels):

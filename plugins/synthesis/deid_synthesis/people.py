@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from deid_assets.synthesis.grammar import Grammar
+from deid_synthesis.grammar import Grammar
 
 PARTICLE_RATE = 0.10
 WORD_LIKE_RATE = 0.12

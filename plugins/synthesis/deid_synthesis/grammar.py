@@ -38,10 +38,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources.abc import Traversable
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
-from deid_assets.reference import grammars
-from deid_assets.synthesis.nodes import Node, parse
+from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending.grammars import grammars
+from deid_synthesis.nodes import Node, parse
 
 _HEADER = re.compile(
     r"(?P<open>\[\[?)(?P<name>[a-z0-9_.]+)(?:\s*@(?P<tag>\w+))?(?:\s*:\s*(?P<label>[A-Z_]+))?(?P<once>\s*!)?\]\]?$"

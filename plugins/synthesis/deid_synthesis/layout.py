@@ -6,8 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 from random import Random
 
-from deid_assets.core.phi import Phi
-from deid_assets.synthesis.text import Piece, Text
+from deid_assets.extending import Phi
+from deid_synthesis.text import Piece, Text
 
 CAPITALS_RATE = 0.04
 PLAIN_LETTERS_RATE = 0.04

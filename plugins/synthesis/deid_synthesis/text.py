@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from deid_assets.core.errors import OffsetError
-from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span
+from deid_assets.extending import OffsetError, Phi, Span
 
 SOURCE = "gold"
 

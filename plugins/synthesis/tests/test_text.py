@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from deid_assets.core.errors import OffsetError
 from deid_assets.core.phi import Phi
-from deid_assets.synthesis.calendars import age_on, born_for
-from deid_assets.synthesis.layout import draw_style, laid_out
-from deid_assets.synthesis.text import Piece, Text
+from deid_synthesis.calendars import age_on, born_for
+from deid_synthesis.layout import draw_style, laid_out
+from deid_synthesis.text import Piece, Text
 
 WORDS = st.text("ab Zé\n", max_size=12)
 PIECES = st.lists(st.one_of(WORDS, st.builds(Piece, WORDS, st.sampled_from(Phi))), max_size=12)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
-from deid_assets.synthesis.identifiers import VALID, filled
-from deid_assets.synthesis.text import Piece
+from deid_synthesis.identifiers import VALID, filled
+from deid_synthesis.text import Piece
 
 
 class Writer(Protocol):

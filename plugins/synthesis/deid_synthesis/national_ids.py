@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from deid_assets.reference import check_digits as check
+from deid_assets.extending.numbers import check_digits as check
 
 
 def nl_bsn(rng: Random) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
-from deid_assets.synthesis.grammar import Grammar, Rule
-from deid_assets.synthesis.layout import Style
-from deid_assets.synthesis.nodes import Node
-from deid_assets.synthesis.people import Variables
-from deid_assets.synthesis.text import Piece, Text
+from deid_assets.extending import ConfigError, Phi
+from deid_synthesis.grammar import Grammar, Rule
+from deid_synthesis.layout import Style
+from deid_synthesis.nodes import Node
+from deid_synthesis.people import Variables
+from deid_synthesis.text import Piece, Text
 
 Memory = dict[tuple[str, str], tuple[Piece, ...]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 EXPECTED = {
     path.stem: tomllib.loads(path.read_text(encoding="utf-8"))

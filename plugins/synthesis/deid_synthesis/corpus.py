@@ -8,15 +8,13 @@ from itertools import count, islice
 from random import Random
 from types import MappingProxyType
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.synthesis.grammar import load_grammar
-from deid_assets.synthesis.hard_cases import HARD_CASES, HardCase
-from deid_assets.synthesis.layout import draw_style, laid_out
-from deid_assets.synthesis.patients import SPREAD, Encounter, Patient, World
-from deid_assets.synthesis.text import Text
-from deid_assets.synthesis.writer import NoteWriter
+from deid_assets.extending import DisjointSpans, InputError, Note, SpanSet
+from deid_synthesis.grammar import load_grammar
+from deid_synthesis.hard_cases import HARD_CASES, HardCase
+from deid_synthesis.layout import draw_style, laid_out
+from deid_synthesis.patients import SPREAD, Encounter, Patient, World
+from deid_synthesis.text import Text
+from deid_synthesis.writer import NoteWriter
 
 KINDS = tuple(SPREAD)
 MAX_SENTENCES = 5

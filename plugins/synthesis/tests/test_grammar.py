@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.synthesis import KINDS, languages
-from deid_assets.synthesis.grammar import _rules, load_grammar
-from deid_assets.synthesis.hard_cases import HARD_CASES
-from deid_assets.synthesis.nodes import Capital, Choice, Maybe, Reference, Repeat, Sequence, parse
-from deid_assets.synthesis.patients import PROBLEM, World
+from deid_synthesis import KINDS, languages
+from deid_synthesis.grammar import _rules, load_grammar
+from deid_synthesis.hard_cases import HARD_CASES
+from deid_synthesis.nodes import Capital, Choice, Maybe, Reference, Repeat, Sequence, parse
+from deid_synthesis.patients import PROBLEM, World
 
 TOPIC_RULES = ("service", "clinic", "symptom", "negative", "pmh", "med", "exam", "lab", "course", "plan", "ages")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from random import Random
 
-from deid_assets.synthesis.grammar import Grammar
+from deid_synthesis.grammar import Grammar
 
 YOUNGEST_IN_WORDS = 30
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from deid_assets.core.phi import Phi
-from deid_assets.synthesis.text import Piece, Text
+from deid_assets.extending import Phi
+from deid_synthesis.text import Piece, Text
 
 NUMBERS = frozenset({Phi.MRN, Phi.NATIONAL_ID, Phi.PHONE, Phi.ACCOUNT, Phi.HEALTH_PLAN, Phi.ID})
 LOOKALIKES = {"l": "1", "o": "0", "i": "l", "e": "c", "a": "o", "n": "ri", "m": "rn"}

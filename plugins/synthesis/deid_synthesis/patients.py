@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from deid_assets.synthesis.calendars import age_on, age_variables, born_for, date_variables
-from deid_assets.synthesis.grammar import Grammar
-from deid_assets.synthesis.layout import draw_style
-from deid_assets.synthesis.people import (
+from deid_synthesis.calendars import age_on, age_variables, born_for, date_variables
+from deid_synthesis.grammar import Grammar
+from deid_synthesis.layout import draw_style
+from deid_synthesis.people import (
     Person,
     Variables,
     ascii_letters,
@@ -19,7 +19,7 @@ from deid_assets.synthesis.people import (
     person_variables,
     sexed,
 )
-from deid_assets.synthesis.writer import Memory, NoteWriter
+from deid_synthesis.writer import Memory, NoteWriter
 
 STAFF = 48
 SITES = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from deid_assets.reference import check_digits as check
-from deid_assets.synthesis.national_ids import NATIONAL
+from deid_assets.extending.numbers import check_digits as check
+from deid_synthesis.national_ids import NATIONAL
 
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 

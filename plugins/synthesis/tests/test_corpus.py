@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans
-from deid_assets.synthesis import KINDS, languages, make_corpus
 from deid_assets.testing import mark, marked
+from deid_synthesis import KINDS, languages, make_corpus
 
 ALWAYS_PLAIN = {Phi.AGE}
 """Labels whose text also occurs as plain numbers."""
@@ -36,7 +36,7 @@ def _covered(note, spans):
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process(lang):
     code = (
-        "import sys, hashlib; from deid_assets.synthesis import make_corpus; from deid_assets.testing import mark;"
+        "import sys, hashlib; from deid_synthesis import make_corpus; from deid_assets.testing import mark;"
         f"texts = [mark(n, s) for n, s in make_corpus(lang={lang!r}, notes=12, seed=5)];"
         "print(hashlib.sha256('\\0'.join(texts).encode()).hexdigest())"
     )
@@ -186,3 +186,9 @@ def test_an_unknown_language_kind_or_count_is_refused():
     with pytest.raises(InputError, match="0 or more"):
         make_corpus(lang="en", notes=-1, seed=1)
     assert list(make_corpus(lang="en", notes=0, seed=1)) == []
+
+
+def test_synthesis_needs_the_standard_library_only():
+    code = "import sys, deid_synthesis; print(sorted({'faker','pandas','dagster','pyarrow'} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"

@@ -7,7 +7,7 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Phi
-from deid_assets.synthesis import make_corpus
+from deid_synthesis import make_corpus
 
 CODES = {
     Phi.NAME: "NAME",

@@ -1,11 +1,9 @@
 import json
-import subprocess
-import sys
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.synthesis import write_sample
+from deid_assets.quickstart.sample import write_sample
 
 
 def _bytes(folder):
@@ -36,9 +34,3 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
     write_sample(tmp_path / "c", notes=12, seed=10)
     assert _bytes(tmp_path / "a") == _bytes(tmp_path / "b")
     assert _bytes(tmp_path / "a") != _bytes(tmp_path / "c")
-
-
-def test_synthesis_needs_the_standard_library_only():
-    code = "import sys, deid_assets.synthesis; print(sorted({'faker','pandas','dagster','pyarrow'} & set(sys.modules)))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "[]"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from deid_assets import plugins
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.synthesis.corpus import make_corpus
 
 LANGS = ("en", "es")
 NOTES_PER_BATCH = 100
@@ -46,7 +46,9 @@ def write_sample(folder: Path, *, notes: int, seed: int, langs: Sequence[str] = 
 
     Raises:
         InputError: A language is not known, or ``notes`` is negative.
+        PluginError: The plugin that makes notes is not installed.
     """
+    make_corpus = plugins.load_corpus("synthetic")
     written = []
     for index, lang in enumerate(langs):
         share = notes // len(langs) + (index < notes % len(langs))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets.core.phi import Phi
-from deid_assets.synthesis.identifiers import VALID, filled
+from deid_synthesis.identifiers import VALID, filled
 
 stdnum = pytest.importorskip("stdnum", reason="python-stdnum is the independent judge of check digits")
 from stdnum import iban, luhn  # noqa: E402
