@@ -27,6 +27,7 @@ from deid_assets.core.phi import SEVERITY, LabelMap, Phi, Profile, profile
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.tagging import (
     OUTSIDE,
+    TOKEN,
     TagScheme,
     Token,
     decode,
@@ -46,6 +47,7 @@ __all__ = [
     "OUTSIDE",
     "PHI",
     "SEVERITY",
+    "TOKEN",
     "ConfigError",
     "DeidError",
     "Detector",

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from deid_assets.core.label_maps import PHI, label_map
+from deid_assets.core.label_maps import PHI
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.options import FormatOptions, ReadOptions, WriteOptions
@@ -65,8 +65,7 @@ class Format:
 
 _HERE = "deid_assets.formats"
 _NONE: frozenset[str] = frozenset()
-_SPANS = frozenset({"spans"})
-_ALL = _SPANS | {"patient_id", "lang", "native_label", "score", "source", "meta"}
+_ALL = frozenset({"spans", "patient_id", "lang", "native_label", "score", "source", "meta"})
 
 BUILT_IN: Mapping[str, Format] = MappingProxyType(
     {
@@ -76,16 +75,6 @@ BUILT_IN: Mapping[str, Format] = MappingProxyType(
             Format("csv", (".csv",), f"{_HERE}.table", is_folder=False, keeps=_ALL),
             Format("parquet", (".parquet", ".pq"), f"{_HERE}.parquet", is_folder=False, keeps=_ALL),
             Format("txt", (".txt",), f"{_HERE}.text", is_folder=True, keeps=_NONE),
-            Format("brat", (".txt", ".ann"), f"{_HERE}.brat", is_folder=True, keeps=_SPANS),
-            Format("i2b2", (".xml",), f"{_HERE}.i2b2", is_folder=True, keeps=_SPANS, labels=label_map("i2b2")),
-            Format(
-                "conll",
-                (".conll", ".iob", ".iob2", ".bio"),
-                f"{_HERE}.conll",
-                is_folder=False,
-                keeps=frozenset({"spans", "lang"}),
-                writer_module=f"{_HERE}.conll_writer",
-            ),
         )
     }
 )

@@ -45,13 +45,21 @@ class Outside:
         return f"its plugin {self.plugin} is not installed; pip install {self.plugin}"
 
 
-_CLINICAL, _DOCUMENTS, _DOCUMENTS_GROUP = "deid-clinical-formats", "deid-document-formats", "documents"
+_CORPORA, _CLINICAL, _DOCUMENTS, _DOCUMENTS_GROUP = (
+    "deid-corpus-formats",
+    "deid-clinical-formats",
+    "deid-document-formats",
+    "documents",
+)
 _GROUPS = frozenset({"column", "conll", "archives"})
 """Of the options that are always there."""
 OUTSIDE: Mapping[str, Outside] = MappingProxyType(
     {
         known.name: known
         for known in (
+            Outside("brat", _CORPORA, (".txt", ".ann")),
+            Outside("i2b2", _CORPORA, (".xml",)),
+            Outside("conll", _CORPORA, (".conll", ".iob", ".iob2", ".bio")),
             Outside("cda", _CLINICAL, (".xml", ".cda"), is_cda),
             Outside("fhir", _CLINICAL, (".ndjson", ".json", ".jsonl"), is_fhir),
             Outside("hl7", _CLINICAL, (".hl7", ".er7")),

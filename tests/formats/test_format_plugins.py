@@ -125,6 +125,9 @@ def test_a_name_that_is_taken_does_not_replace_the_format_that_has_it(add):
 
 
 FILES_OF = {
+    "brat": ("a.ann", "T1\tNAME 0 3\tAnn"),
+    "i2b2": ("a.xml", "<deIdi2b2><TEXT>Ann</TEXT></deIdi2b2>"),
+    "conll": ("a.conll", "Ann B-NAME"),
     "cda": ("a.xml", '<ClinicalDocument xmlns="urn:hl7-org:v3"/>'),
     "fhir": ("a.ndjson", '{"resourceType": "DocumentReference"}'),
     "hl7": ("a.hl7", "MSH|^~\\&|"),

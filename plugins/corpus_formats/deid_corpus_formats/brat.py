@@ -10,15 +10,23 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.span import Span
-from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
-from deid_assets.formats.assemble import BREAKS_TO_BLANKS
-from deid_assets.formats.members import write_member
-from deid_assets.formats.options import BratLabels, ReadOptions, WriteOptions
-from deid_assets.formats.source import Source, read_text
-from deid_assets.formats.text import write_text
-from deid_assets.system.atomic import atomic_folder
+from deid_assets.extending import InputError, Span
+from deid_assets.extending.formats import (
+    BREAKS_TO_BLANKS,
+    Annotated,
+    Annotation,
+    BratLabels,
+    Fault,
+    ParsedNote,
+    Problem,
+    ReadOptions,
+    Source,
+    WriteOptions,
+    atomic_folder,
+    read_text,
+    write_member,
+    write_text,
+)
 
 _TEXT_BOUND = re.compile(
     r"T[^\t]+\t(\S+) (-?[0-9]{1,15} -?[0-9]{1,15}(?:;-?[0-9]{1,15} -?[0-9]{1,15})*)\t(.*)", re.DOTALL

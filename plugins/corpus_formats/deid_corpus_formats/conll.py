@@ -16,13 +16,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from deid_assets.formats.annotated import Annotation, Fault, ParsedNote, Problem, RecordError
-from deid_assets.formats.fields import is_encodable, parse_json
-from deid_assets.formats.jsonl import decoded
-from deid_assets.formats.options import Conll, ReadOptions
-from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
-from deid_assets.formats.tags import UNTAGGED, entities, is_tag
-from deid_assets.formats.tokens import Places, Row, joined, placed, spaced
+from deid_assets.extending.formats import (
+    MAX_BYTES_PER_CHAR,
+    SLACK_BYTES,
+    Annotation,
+    Conll,
+    Fault,
+    ParsedNote,
+    Problem,
+    ReadOptions,
+    RecordError,
+    Source,
+    check_by_line,
+    decoded,
+    is_encodable,
+    parse_json,
+    records,
+)
+from deid_corpus_formats.tags import UNTAGGED, entities, is_tag
+from deid_corpus_formats.tokens import Places, Row, joined, placed, spaced
 
 _COMMENT = re.compile(r"# (newdoc(?= *$)|[A-Za-z_][\w.]*(?: id)?(?= *=)) *(?:= ?(.*))?", re.DOTALL)
 _OFFSET = re.compile("[0-9]{1,15}")

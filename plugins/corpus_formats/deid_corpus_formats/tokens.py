@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from deid_assets.core.span import Span
-from deid_assets.core.tagging import TOKEN
-from deid_assets.formats.annotated import Problem
-from deid_assets.formats.offsets import to_code_points, width
-from deid_assets.formats.options import OffsetUnit
+from deid_assets.extending import TOKEN, Span
+from deid_assets.extending.formats import OffsetUnit, Problem, to_code_points, width
 
 UNSPECIFIED = "_"
 """Placeholder of a token that cannot stand in a column; its offsets and the text say what it is."""

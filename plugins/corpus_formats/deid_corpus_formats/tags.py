@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deid_assets.formats.annotated import Problem
-from deid_assets.formats.options import TagScheme
+from deid_assets.extending.formats import Problem, TagScheme
 
 OUTSIDE = "O"
 UNTAGGED = "_"

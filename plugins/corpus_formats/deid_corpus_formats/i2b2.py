@@ -10,15 +10,26 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.phi import I2B2_2014, I2B2_2014_FINE
-from deid_assets.core.span import Span
-from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
-from deid_assets.formats.members import write_member
-from deid_assets.formats.options import ReadOptions, WriteOptions
-from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, read_bytes
-from deid_assets.system.atomic import atomic_folder
+from deid_assets.extending import InputError, Span, label_map, profile
+from deid_assets.extending.formats import (
+    MAX_BYTES_PER_CHAR,
+    SLACK_BYTES,
+    Annotated,
+    Annotation,
+    Fault,
+    ParsedNote,
+    Problem,
+    ReadOptions,
+    RecordError,
+    Source,
+    WriteOptions,
+    atomic_folder,
+    read_bytes,
+    write_member,
+)
+
+_GROUPS, _FINE = profile("i2b2"), profile("i2b2_fine")
+
 
 _PATIENT = re.compile(r"(?:.*/)?([0-9]{3})-[0-9]{2}")
 """Id of a note as the corpus names its files: the patient, and the number of the record."""
@@ -128,8 +139,8 @@ def _character_data(text: str) -> str:
 
 def _tag(number: int, span: Span, annotated: Annotated) -> str:
     native = label_map("i2b2").labels.get(span.native_label) == span.label
-    fine = span.native_label if native else I2B2_2014_FINE.label_of(span.label)
-    group = I2B2_2014.label_of(span.label)
+    fine = span.native_label if native else _FINE.label_of(span.label)
+    group = _GROUPS.label_of(span.label)
     if fine is None or group is None:
         raise InputError(
             f"note {annotated.note.note_id!r}: span [{span.start}, {span.end}) is {span.label.value}, "

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.core.span import Span, SpanSet
-from deid_assets.formats.annotated import Annotated
-from deid_assets.formats.fields import to_json
-from deid_assets.formats.options import TagScheme, WriteOptions
-from deid_assets.formats.tags import OUTSIDE, UNTAGGED, tag_of
-from deid_assets.formats.tokens import UNSPECIFIED, overlap_of, pieces
-from deid_assets.system.atomic import atomic_file
+from deid_assets.extending import InputError, Note, Span, SpanSet
+from deid_assets.extending.formats import Annotated, TagScheme, WriteOptions, atomic_file, to_json
+from deid_corpus_formats.tags import OUTSIDE, UNTAGGED, tag_of
+from deid_corpus_formats.tokens import UNSPECIFIED, overlap_of, pieces
 
 _HEADER = "# global.columns = FORM START END TAG\n"
 
