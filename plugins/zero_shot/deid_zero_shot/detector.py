@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
 from deid_zero_shot.categories import Categories
 from deid_zero_shot.method import Runtime, method_of, read_options
-from deid_zero_shot.scorer import Scored, Word
+from deid_zero_shot.scorer import KEPT, Read, Scored, Word
 
 VERSION = "0.1.0"
 
@@ -32,6 +32,8 @@ class ZeroShotDetector:
         calibration_file: That ``deid-zero-shot calibrate`` wrote; ``calibration.json`` in the model's folder when not
             given.
         threshold: Probability below which a word is redacted, in any language, in place of a calibration.
+        everywhere: Whether a found word with a capital goes wherever else it stands: in any case, in another form of its
+            lemma, inside e-mail addresses.
         stages: 1 to score each word alone; 2 to do so only where many words masked at once leave a doubt.
         batch: Most masked variants in one run.
         precision: Of an export: ``fp32``, ``fp16`` or ``int8``.
@@ -57,6 +59,7 @@ class ZeroShotDetector:
         name: str = "zero_shot",
         calibration_file: str | Path | None = None,
         threshold: float | None = None,
+        everywhere: bool = False,
         stages: int = 1,
         batch: int = 32,
         precision: str = "fp32",
@@ -80,7 +83,7 @@ class ZeroShotDetector:
             trust=trust,
         )  # fmt: skip
         self.method = method_of(model, options, runtime)
-        self._stages = stages
+        self._stages, self._everywhere = stages, everywhere
         self._threshold = None if threshold is None else math.log(threshold)
         self._calibration = None
         if found is not None and known is not None:
@@ -97,7 +100,7 @@ class ZeroShotDetector:
             for lang, found in (self._calibration.languages if self._calibration else {}).items()
         )
         scoring = sorted(self.method.described.items())
-        whole = repr([self.method.digest, scoring, self._stages, thresholds, precision])
+        whole = repr([self.method.digest, scoring, self._stages, self._everywhere, thresholds, precision])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
@@ -108,7 +111,22 @@ class ZeroShotDetector:
         """
         for note in notes:
             threshold, categories = self.threshold(note), self._categories(note)
-            yield SpanSet.of(note, self._spans(note, self.score(note).words, threshold, categories))
+            words = self.score(note).words
+            if self._everywhere:
+                words = self._spread(note, words, threshold)
+            yield SpanSet.of(note, self._spans(note, words, threshold, categories))
+
+    def _spread(self, note: Note, words: Sequence[Word], threshold: float) -> list[Word]:
+        """Return the words with the score of a found one that they hold, where that is lower."""
+        scorer = self.method.scorer
+        read = Read(note, scorer.encoder, replace(scorer.scoring, together=True))
+        found = list(words)
+        for number, word in enumerate(words):
+            if word.score < threshold and note.text[word.start].isupper():
+                for other in read.alike(number):
+                    if found[other].score < KEPT:
+                        found[other] = found[other]._replace(score=min(found[other].score, word.score))
+        return found
 
     def threshold(self, note: Note) -> float:
         """Return the natural logarithm of the score below which words of a note are redacted.

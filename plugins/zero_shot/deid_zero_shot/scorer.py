@@ -217,6 +217,11 @@ class Read:
         group = number if self._related is None else self._related.group(number)
         return self._firsts.setdefault(group, number)
 
+    def alike(self, number: int) -> list[int]:
+        """Return the numbers of the words that hold a word, in any form: itself, its inflections, addresses."""
+        places = set(self._related.of(number).tolist()) if self._related else set(self.whole[number])
+        return [other for other, pieces in enumerate(self.whole) if not places.isdisjoint(pieces)]
+
     def around(self, start: int, end: int, value: Token) -> tuple[list[int], list[int]]:
         """Return what a window shows before and after a word, each without the word itself.
 
