@@ -244,6 +244,10 @@ def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, conte
 
     The row is a shuffle of all candidates; one candidate alone is no choice, and would tell the original.
     """
+    lang = context.note.lang
+    if label is Phi.NAME and (lang is None or lang in languages()):
+        # Of a name in any form the surrogate is the same, so it has to be one that all forms are known of.
+        candidates = [other for other in candidates if locale_of(lang).inflection.can_join(other)]
     if word.question is None or len(candidates) < _LEAST:
         return None
     draw = Draw(context, f"mlm {label}", fold(word.question.word))
@@ -251,7 +255,6 @@ def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, conte
     other = next((other for other in row if not stands_in(context.note, other)), None)
     if other is None:
         return None
-    lang = context.note.lang
     return cased_like(token, locale_of(lang).inflection.join(other, word.form) if word.form else other)
 
 

@@ -20,6 +20,7 @@ from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
 from deid_assets.policies.drawing import fold
+from deid_assets.policies.locales import locale_of
 from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.tags import Tag
 from deid_zero_shot import guard
@@ -106,6 +107,17 @@ def test_every_mention_of_a_patient_gets_the_same_word(draw):
     assert draw("Smith", note="Another note: Smith") == last
     assert draw("SMITH, ZITA") == f"{last.upper()}, {first.upper()}"
     assert draw("Smith's") == f"{last}'s"
+
+
+def test_a_finnish_genitive_stays_one(draw):
+    found = {
+        draw("Virtanen", lang="fi", patient=patient): draw("Virtasen", lang="fi", patient=patient)
+        for patient in "abcdefgh"
+    }
+
+    assert len(found) > 3
+    for base, genitive in found.items():
+        assert genitive == locale_of("fi").inflection.join(base, "gen") != base
 
 
 def test_the_choice_is_the_keys_and_the_patients(draw):
