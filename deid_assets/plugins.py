@@ -27,11 +27,13 @@ FORMATS = "deid_assets.formats"
 AUDITS = "deid_assets.audits"
 ACTIONS = "deid_assets.actions"
 TABLES = "deid_assets.tables"
+COMMANDS = "deid_assets.commands"
 CORPORA = "deid_assets.corpora"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 TRAINS_ADAPTERS = "trains-adapters"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
 _executed: dict[str, tuple[ModuleType, str]] = {}
 """Top-level package to its imported module, and the digest of the files that it was imported from."""
@@ -263,8 +265,9 @@ def _describe(entry_point: EntryPoint) -> Plugin:
     metadata = {name: fields[name] for name in ("Name", "Version", "Summary", "Keywords") if fields and name in fields}
     keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
     digest, fault = _digest(entry_point.module)
-    if not _NAME.fullmatch(entry_point.name):
-        fault = f"name must match ^{_NAME.pattern}$"
+    form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
+    if not form.fullmatch(entry_point.name):
+        fault = f"name must match ^{form.pattern}$"
     return Plugin(
         name=entry_point.name,
         distribution=metadata.get("Name", "unknown"),

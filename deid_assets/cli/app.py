@@ -31,9 +31,11 @@ class ByTask(WithPlugins):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each task."""
-        others: dict[str, Sequence[str]] = {"Of plugins": found} if (found := self.plugged()) else {}
+        known = {name for names in TASKS.values() for name in names}
+        left = [name for name in self.plugged() if name not in known]
+        others: dict[str, Sequence[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
-            commands = [(name, known) for name in names if (known := self.get_command(ctx, name))]
+            commands = [(name, found) for name in names if (found := self.get_command(ctx, name))]
             width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
             with formatter.section(task):
                 formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])

@@ -59,3 +59,8 @@ ProfileOption = Annotated[
     str, typer.Option(metavar="NAME", help="Which categories count, under which labels; as deid profiles lists.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+SystemsOption = Annotated[
+    list[str],
+    typer.Option("--pred", metavar="FILE[=NAME]", help="Spans that deid detect wrote; several times for several."),
+]
+GoldOption = Annotated[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]

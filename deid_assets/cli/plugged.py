@@ -11,8 +11,7 @@ from typer.core import TyperGroup
 
 from deid_assets import plugins
 from deid_assets.core.errors import PluginError
-
-COMMANDS = "deid_assets.commands"
+from deid_assets.plugins import COMMANDS
 
 
 class WithPlugins(TyperGroup):

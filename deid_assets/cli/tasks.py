@@ -14,3 +14,4 @@ TASKS: Mapping[str, Sequence[str]] = {
     "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
     "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
 }  # fmt: skip
+"""Names of commands, some of which a plugin brings; those of other plugins are listed last."""

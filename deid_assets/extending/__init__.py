@@ -4,7 +4,8 @@ Here: the domain, which detectors and trainers are written in, on the standard l
 of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a format of
 notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
 ``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
-of. ``commands``: what commands of ``deid`` are made of. ``grammars``: lists that synthetic notes are written from. An import
+of. ``commands``: what commands of ``deid`` are made of.
+``annotations``: annotated notes and spans files as such commands read and compare them. ``grammars``: lists that synthetic notes are written from. An import
 contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
@@ -13,9 +14,11 @@ from deid_assets.core.errors import (
     ConfigError,
     DeidError,
     DetectorError,
+    DigestError,
     InputError,
     NoteError,
     OffsetError,
+    OverlapError,
     PluginError,
     TrainingError,
     UnknownLabelError,
@@ -24,7 +27,7 @@ from deid_assets.core.errors import (
 from deid_assets.core.label_maps import PHI, label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import SEVERITY, LabelMap, Phi, Profile, profile
-from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.core.span import DisjointSpans, Span, SpanSet, check_same_text
 from deid_assets.core.tagging import (
     OUTSIDE,
     TOKEN,
@@ -52,6 +55,7 @@ __all__ = [
     "DeidError",
     "Detector",
     "DetectorError",
+    "DigestError",
     "DisjointSpans",
     "Document",
     "Epoch",
@@ -61,6 +65,7 @@ __all__ = [
     "Note",
     "NoteError",
     "OffsetError",
+    "OverlapError",
     "Phi",
     "PluginError",
     "Profile",
@@ -74,6 +79,7 @@ __all__ = [
     "TrainingError",
     "UnknownLabelError",
     "Window",
+    "check_same_text",
     "decode",
     "did_you_mean",
     "encode",

@@ -12,11 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.cli.app import say
-from deid_assets.cli.arguments import JsonOption, ToOption
+from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.arguments import (
+    FormatOption,
+    GoldOption,
+    JsonOption,
+    LabelsOption,
+    ProfileOption,
+    ReadOption,
+    SystemsOption,
+    ToOption,
+)
 from deid_assets.cli.outputs import check_out, out_format, write_options
-from deid_assets.cli.tables import print_json
-from deid_assets.formats import Annotated, Fault, detect_format, write_notes
+from deid_assets.cli.streams import read_options
+from deid_assets.cli.tables import print_json, print_line, print_table
+from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
 
@@ -54,12 +64,20 @@ class Answer:
 
 
 __all__ = [
+    "PARTIAL",
     "Annotated",
     "Annotation",
     "Answer",
     "Fault",
+    "FormatOption",
+    "GoldOption",
     "JsonOption",
+    "LabelsOption",
     "ParsedNote",
+    "ProfileOption",
+    "ReadOption",
+    "ReadOptions",
+    "SystemsOption",
     "Table",
     "ToOption",
     "check_out",
@@ -68,6 +86,9 @@ __all__ = [
     "out_format",
     "parse_notes",
     "print_json",
+    "print_line",
+    "print_table",
+    "read_options",
     "say",
     "write_notes",
     "write_options",

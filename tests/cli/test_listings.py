@@ -73,6 +73,8 @@ def test_the_help_lists_every_command_once_under_the_task_it_serves():
     grouped = [name for names in TASKS.values() for name in names]
     shown = CliRunner().invoke(app, ["--help"]).output
 
-    assert sorted(grouped) == sorted(get_command(app).commands)
+    own = get_command(app)
+    assert own.commands.keys() <= set(grouped) <= set(own.list_commands(None))
+    assert len(grouped) == len(set(grouped))
     assert [line[:-1] for line in shown.splitlines() if line[:-1] in TASKS] == list(TASKS)
-    assert all(f"\n  {name} " in shown for name in grouped)
+    assert all(shown.count(f"\n  {name} ") == 1 for name in grouped)

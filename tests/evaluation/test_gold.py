@@ -2,11 +2,11 @@
 
 import pytest
 
+from deid_annotation.gold_changes import corrections, gold_changes
+from deid_annotation.majority import adjudicate
 from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.adjudication import adjudicate
-from deid_assets.evaluation.gold_changes import corrections, gold_changes
 from deid_assets.evaluation.gold_profile import entities, instances, shares_of_values
 from deid_assets.evaluation.gold_review import doubts, quorum
 from deid_assets.testing import marked

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from deid_annotation.consensus import consensus
 from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.causes import Cause, cause_totals, parse_causes
-from deid_assets.evaluation.consensus import consensus
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.evaluation.label_intervals import left_by_label
 from deid_assets.evaluation.note_outcomes import NoteOutcome

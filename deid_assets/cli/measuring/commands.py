@@ -1,4 +1,4 @@
-"""The commands on gold and scores: arguments in, one function called."""
+"""``deid evaluate``: arguments in, one function called."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from typing import Any
 import typer
 
 from deid_assets.cli.app import app, guarded
-from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, ProfileOption, ReadOption
+from deid_assets.cli.arguments import (
+    FormatOption,
+    GoldOption,
+    JsonOption,
+    LabelsOption,
+    ProfileOption,
+    ReadOption,
+    SystemsOption,
+)
 from deid_assets.cli.outputs import check_out
 from deid_assets.cli.streams import NoteSource, read_options
 from deid_assets.core.errors import ConfigError
-
-AnnotationsArg = Arg[
-    list[str],
-    typer.Argument(metavar="FILE[=NAME]", help="Annotated notes, or spans files; each an annotator or a system."),
-]
-SystemsOption = Arg[
-    list[str],
-    typer.Option("--pred", metavar="FILE[=NAME]", help="Spans that deid detect wrote; several times for several."),
-]
-SourcesOption = Arg[
-    list[str] | None, typer.Option("--source", metavar="NAME", help="Take only these detectors of a spans file.")
-]
-
 
 ReportOption = Arg[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for report.html and report.json.")]
 ScoredOption = Arg[
@@ -56,7 +51,6 @@ RewrittenOption = Arg[
 PlaceholderOption = Arg[
     str | None, typer.Option(metavar="REGEX", help="Pattern of a replacement in them; words in [] if not given.")
 ]
-GoldOption = Arg[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
 
 
 @app.command()
@@ -106,125 +100,6 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
         overlaps_allowed=allow_overlaps, rewritten=texts, placeholder=placeholder or PLACEHOLDER, command=_command_line(context),
     )  # fmt: skip
     return evaluate_files(request)
-
-
-@app.command("agreement")
-@guarded
-def agree(
-    annotations: AnnotationsArg,
-    *,
-    source: SourcesOption = None,
-    notes: Arg[
-        Path | None, typer.Option(metavar="NOTES", help="The notes, for scores that need the text, if no file has it.")
-    ] = None,
-    profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Compare annotators or detectors without gold.
-
-    How far they agree, and an estimate of what all missed.
-    """
-    from deid_assets.cli.measuring.agreement import compare_annotations  # noqa: PLC0415 - loads what reports are written with
-    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
-
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    return compare_annotations(
-        annotations, reading=reading, notes=notes, sources=source or [], profile_name=profile, as_json=as_json
-    )
-
-
-@app.command()
-@guarded
-def adjudicate(
-    annotations: AnnotationsArg,
-    *,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Gold to write; the suffix chooses the format.")],
-    ties: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Places without a majority to write, .jsonl: offsets, no text.")
-    ] = None,
-    notes: Arg[Path | None, typer.Option(metavar="NOTES", help="The notes, where no file has their text.")] = None,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Make one gold of several annotators, by majority.
-
-    A note with a place on which there is none is withheld, and the place listed: a further annotator decides.
-    """
-    from deid_assets.cli.measuring.adjudication import adjudicate_files  # noqa: PLC0415 - loads what evaluation needs
-    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
-
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    return adjudicate_files(annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
-
-
-@app.command("audit-gold")
-@guarded
-def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
-    *,
-    gold: GoldOption,
-    pred: SystemsOption,
-    source: SourcesOption = None,
-    agreeing: Arg[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Number of systems that must agree; more than half if not given."),
-    ] = None,
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text.")] = None,
-    profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """List what annotators may have overlooked.
-
-    Places that many systems mark and the gold does not, or under another label.
-    """
-    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
-    from deid_assets.cli.measuring.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
-
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    if out is not None:
-        check_out(out, inputs=[gold], is_folder=False)
-    return audit_files(
-        gold, pred, reading=reading, sources=source or [], agreeing=agreeing, out=out, profile_name=profile,
-        as_json=as_json,
-    )  # fmt: skip
-
-
-@app.command()
-@guarded
-def corrections(  # noqa: PLR0913 - one parameter per option of the command line
-    original: Arg[Path, typer.Argument(metavar="ORIGINAL", help="Annotated notes as they were.")],
-    corrected: Arg[Path, typer.Argument(metavar="CORRECTED", help="The same notes, annotations corrected.")],
-    *,
-    pred: Arg[
-        list[str] | None, typer.Option(metavar="FILE[=NAME]", help="Spans to score on both; several times.")
-    ] = None,
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="Changes to write, .jsonl or .csv: offsets.")] = None,
-    profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-) -> int:
-    """Say what a correction of the gold changed.
-
-    With spans files, their scores on the gold as it was and as it is.
-    """
-    from deid_assets.cli.measuring.annotators import Reading  # noqa: PLC0415
-    from deid_assets.cli.measuring.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs
-
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    if out is not None:
-        check_out(out, inputs=[original, corrected], is_folder=False)
-    return correct_files(
-        original, corrected, reading=reading, preds=pred or [], out=out, profile_name=profile, as_json=as_json
-    )
 
 
 def _command_line(context: typer.Context) -> str:

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.lists import write_list
-from deid_assets.cli.measuring.annotators import Reading, read_annotations
-from deid_assets.cli.measuring.inputs import Named
-from deid_assets.cli.outputs import check_out, out_format, write_options
-from deid_assets.cli.streams import Withheld
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.adjudication import Tie, adjudicate
-from deid_assets.formats import Annotated, write_notes
+from deid_annotation.annotators import Reading, read_annotations
+from deid_annotation.majority import Tie, adjudicate
+from deid_assets.extending import ConfigError, InputError, SpanSet
+from deid_assets.extending.annotations import Named, Withheld, write_list
+from deid_assets.extending.commands import (
+    PARTIAL,
+    Annotated,
+    check_out,
+    out_format,
+    print_json,
+    print_table,
+    say,
+    write_notes,
+    write_options,
+)
 
 _SHOWN = 20
 _COLUMNS = ("note_id", "start", "end", "annotations")

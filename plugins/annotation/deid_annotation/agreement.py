@@ -8,16 +8,21 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.app import PARTIAL
-from deid_assets.cli.measuring.annotators import Annotations, Reading, read_annotations
-from deid_assets.cli.streams import Withheld
-from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.core.phi import Profile, profile
-from deid_assets.evaluation.agreement import Agreement
-from deid_assets.evaluation.alpha import NominalAgreement
-from deid_assets.evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed
-from deid_assets.evaluation.consensus import Consensus, consensus
-from deid_assets.evaluation.numbers import UNDEFINED, ratio
+from deid_annotation.alpha import NominalAgreement
+from deid_annotation.annotators import Annotations, Reading, read_annotations
+from deid_annotation.consensus import Consensus, consensus
+from deid_assets.extending import Profile, profile
+from deid_assets.extending.annotations import (
+    ASSUMPTIONS,
+    UNDEFINED,
+    Agreement,
+    Captures,
+    Withheld,
+    captures,
+    estimate_missed,
+    ratio,
+)
+from deid_assets.extending.commands import PARTIAL, print_json, print_line, print_table
 
 
 def compare_annotations(

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deid_assets.core.errors import DigestError, InputError
-from deid_assets.core.phi import Profile
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.span_errors import Place, places
+from deid_assets.extending import DigestError, InputError, Profile, SpanSet
+from deid_assets.extending.annotations import Place, places
 
 
 class ChangeKind(StrEnum):

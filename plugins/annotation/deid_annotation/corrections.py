@@ -7,18 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.lists import check_list, write_list
-from deid_assets.cli.measuring.annotators import Reading
-from deid_assets.cli.measuring.inputs import Gold, Named, check_names, read_systems
-from deid_assets.cli.streams import Withheld
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import DeidError, InputError
-from deid_assets.core.phi import Profile, profile
-from deid_assets.evaluation.gold_changes import Change, ChangeKind, corrections
-from deid_assets.evaluation.numbers import UNDEFINED, ratio
-from deid_assets.evaluation.report import System
-from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus, pair
+from deid_annotation.annotators import Reading
+from deid_annotation.gold_changes import Change, ChangeKind, corrections
+from deid_assets.extending import DeidError, InputError, Profile, profile
+from deid_assets.extending.annotations import (
+    UNDEFINED,
+    Evaluation,
+    Gold,
+    Named,
+    Scheme,
+    System,
+    Withheld,
+    check_list,
+    check_names,
+    evaluate_corpus,
+    pair,
+    ratio,
+    read_systems,
+    write_list,
+)
+from deid_assets.extending.commands import PARTIAL, print_json, print_table, say
 
 _COLUMNS = ("note", "kind", "before_start", "before_end", "before_label", "after_start", "after_end", "after_label")
 _MEASURES = (

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from deid_assets.core.errors import InputError, OffsetError, OverlapError
-from deid_assets.evaluation.intervals import Range
+from deid_assets.extending import InputError, OffsetError, OverlapError
+from deid_assets.extending.annotations import Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid_assets.cli.measuring.inputs import Gold, Named, check_names, read_gold
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.note import Note
-from deid_assets.core.span import SpanSet
-from deid_assets.formats import FORMATS, Fault, ReadOptions
+from deid_assets.extending import ConfigError, InputError, Note, SpanSet, label_map
+from deid_assets.extending.annotations import (
+    FORMATS,
+    Gold,
+    Named,
+    NoteSource,
+    SpansFile,
+    Withheld,
+    check_names,
+    read_gold,
+)
+from deid_assets.extending.commands import Fault, ReadOptions
 
 
 @dataclass(frozen=True, slots=True)

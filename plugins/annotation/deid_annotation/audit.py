@@ -7,18 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.app import PARTIAL, say
-from deid_assets.cli.lists import check_list, write_list
-from deid_assets.cli.measuring.annotators import Reading
-from deid_assets.cli.measuring.inputs import Gold, Named, check_names, read_systems
-from deid_assets.cli.streams import Withheld
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import DeidError, InputError
-from deid_assets.core.phi import Profile, profile
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.gold_review import Doubt, doubts, quorum
-from deid_assets.evaluation.report.gold import doubt_json
-from deid_assets.evaluation.score import pair
+from deid_annotation.annotators import Reading
+from deid_assets.extending import DeidError, InputError, Profile, SpanSet, profile
+from deid_assets.extending.annotations import (
+    Doubt,
+    Gold,
+    Named,
+    Withheld,
+    check_list,
+    check_names,
+    doubt_json,
+    doubts,
+    pair,
+    quorum,
+    read_systems,
+    write_list,
+)
+from deid_assets.extending.commands import PARTIAL, print_json, print_table, say
 
 _SHOWN = 20
 _COLUMNS = ("note", "start", "end", "label", "gold_label", "systems", "score")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid_annotation.alpha import nominal_alpha, unitizing_alpha
 from deid_assets.core.errors import InputError, OffsetError, OverlapError
-from deid_assets.evaluation.alpha import nominal_alpha, unitizing_alpha
 
 # Krippendorff (2011), section C: four observers, twelve units.
 OBSERVERS = [
@@ -91,7 +91,7 @@ def by_definition(left, right, length):
 @settings(max_examples=80, deadline=None)
 @given(RANGES, RANGES)
 def test_distances_are_those_of_the_definition(left, right):
-    from deid_assets.evaluation.alpha import _distance, _sections
+    from deid_annotation.alpha import _distance, _sections
 
     assert _distance(_sections(left, 60), _sections(right, 60)) == by_definition(left, right, 60)
 

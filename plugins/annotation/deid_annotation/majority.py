@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deid_assets.core.errors import ConfigError
-from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span, SpanSet, check_same_text
-from deid_assets.evaluation.capture_recapture import Marked, clusters
+from deid_assets.extending import ConfigError, Phi, Span, SpanSet, check_same_text
+from deid_assets.extending.annotations import Marked, clusters
 
 SOURCE = "adjudicated"
 

@@ -6,14 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.agreement import Agreement, agreement
-from deid_assets.evaluation.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
-from deid_assets.evaluation.intervals import Range, union
-from deid_assets.evaluation.span_errors import places
+from deid_annotation.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
+from deid_assets.extending import InputError, Note, Phi, Profile, SpanSet
+from deid_assets.extending.annotations import Agreement, Range, agreement, places, union
 
 _TOKEN = re.compile(r"[^\W_]+")
 OUTSIDE = "O"

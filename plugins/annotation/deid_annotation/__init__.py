@@ -1,0 +1,1 @@
+"""Annotators compared, adjudicated and corrected."""
