@@ -86,16 +86,7 @@ class CrfDetector:
 
     def marginals(self, notes: Sequence[Note]) -> Iterator[Marginals]:
         """Yield the probabilities of each note's tags, in order, for combining taggers."""
-        for group in runs_of(notes, chars=GROUP_CHARS):
-            views = self._tagger.views(group)
-            rows: list[list[NDArray[np.float64]]] = [[] for _ in group]
-            for solved in self._tagger.solve(views):
-                tags = solved.posterior.tags
-                for part in solved.parts:
-                    rows[part.note].append(tags[part.rows.start : part.rows.stop])
-            empty = np.zeros((0, len(self._model.tags)))
-            for view, found in zip(views, rows, strict=True):
-                yield Marginals(view.tokens, self._model.tags, np.concatenate([empty, *found]))
+        return marginals(self._tagger, notes)
 
     def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
         names, labels = self._model.tags, self._model.labels
@@ -111,6 +102,20 @@ class CrfDetector:
                 category = labels[name]
                 native = name if name != category.value else ""
                 found[part.note].append(Span(tokens[first][0], tokens[last][1], category, score, self.name, native))
+
+
+def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:
+    """Yield the probabilities of each note's tags, in order."""
+    for group in runs_of(notes, chars=GROUP_CHARS):
+        views = tagger.views(group)
+        rows: list[list[NDArray[np.float64]]] = [[] for _ in group]
+        for solved in tagger.solve(views):
+            tags = solved.posterior.tags
+            for part in solved.parts:
+                rows[part.note].append(tags[part.rows.start : part.rows.stop])
+        empty = np.zeros((0, len(tagger.model.tags)))
+        for view, found in zip(views, rows, strict=True):
+            yield Marginals(view.tokens, tagger.model.tags, np.concatenate([empty, *found]))
 
 
 def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Phi]:

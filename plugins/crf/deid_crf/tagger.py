@@ -65,7 +65,7 @@ class Tagger:
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.model = model
         self._sources = Sources(model.predictions_of, model.lists)
         self._statistics = Memory(model.statistics)
         self._channels = channels(model.window)
@@ -78,14 +78,14 @@ class Tagger:
 
     def solve(self, views: Sequence[View]) -> Iterator[Solved]:
         """Yield every sequence of the notes once, in order, many at a time."""
-        pad = reach(self._model.window)
+        pad = reach(self.model.window)
         numbers = self._numbers(views, pad)
         parts: list[TokenSequence] = []
         first = pad
         for note, view in enumerate(views):
             parts += [
                 TokenSequence(note, part.start, range(first + part.start, first + part.stop))
-                for part in inputs(view.text, view.tokens, grouping=self._model.grouping, longest=LONGEST)
+                for part in inputs(view.text, view.tokens, grouping=self.model.grouping, longest=LONGEST)
             ]
             first += len(view.tokens) + pad
         for some in _batches(parts):
@@ -103,7 +103,7 @@ class Tagger:
 
     def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
-        emissions = np.zeros((stop - first, len(self._model.tags)), dtype=np.float32)
+        emissions = np.zeros((stop - first, len(self.model.tags)), dtype=np.float32)
         for table, of_channel in zip(self._tables, numbers, strict=True):
             table.add_to(emissions, of_channel, first)
         moved = [

@@ -57,42 +57,7 @@ class CrfTrainer:
             PluginError: The detector to ask is not installed.
             TrainingError: There is no span to learn from.
         """
-        settings = Settings.of(task.settings)
-        lists = [Path(path) for path in settings.gazetteers]
-        documents = [document for phase in task.phases for document in phase]
-        views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
-        if settings.prediction_dropout:
-            draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
-            views = [
-                replace(view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw))
-                for view in views
-            ]
-        tagged = [
-            encode(labelled(document.spans, native=task.native), view.tokens, task.scheme)[0]
-            for document, view in zip(documents, views, strict=True)
-        ]
-        seen = {tag for of_note in tagged for tag in of_note}
-        if seen <= {OUTSIDE}:
-            raise TrainingError(f"none of {len(documents)} training notes has a span on a word; give annotated notes")
-        tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
-        owners = [document.note.patient_id or document.note.note_id for document in documents]
-        notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
-        weights = _trained(task, settings, notes, tags=tags, out=out, report=report)
-        model = Model(
-            version=VERSION,
-            tags=tags,
-            labels=task.labels,
-            native=task.native,
-            scheme=task.scheme,
-            grouping=task.grouping,
-            window=settings.window,
-            predictions_of=settings.predictions_of,
-            weights=weights,
-            statistics=known(counted, min_patients=settings.min_patients),
-            lists=lists,
-            min_score=settings.min_score,
-        )
-        write_model(out, model)
+        write_model(out, fitted(task, report, kept=out))
         shutil.rmtree(out / FOLDER, ignore_errors=True)
 
     def evidence(self, model: Path, *, most: int) -> list[dict[str, Any]]:
@@ -106,13 +71,61 @@ class CrfTrainer:
         return evidence(model, most=most)
 
 
+def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = None) -> Model:
+    """Return a trained model, as ``CrfTrainer.train`` writes it.
+
+    Args:
+        task: What is learnt, and how.
+        report: Called after each iteration.
+        kept: Folder for checkpoints; none are written where it is not given.
+
+    Raises:
+        ConfigError, PluginError, TrainingError: As for ``CrfTrainer.train``.
+    """
+    settings = Settings.of(task.settings)
+    lists = [Path(path) for path in settings.gazetteers]
+    documents = [document for phase in task.phases for document in phase]
+    views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
+    if settings.prediction_dropout:
+        draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
+        views = [
+            replace(view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw))
+            for view in views
+        ]
+    tagged = [
+        encode(labelled(document.spans, native=task.native), view.tokens, task.scheme)[0]
+        for document, view in zip(documents, views, strict=True)
+    ]
+    seen = {tag for of_note in tagged for tag in of_note}
+    if seen <= {OUTSIDE}:
+        raise TrainingError(f"none of {len(documents)} training notes has a span on a word; give annotated notes")
+    tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
+    owners = [document.note.patient_id or document.note.note_id for document in documents]
+    notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
+    weights = _trained(task, settings, notes, tags=tags, kept=kept, report=report)
+    return Model(
+        version=VERSION,
+        tags=tags,
+        labels=task.labels,
+        native=task.native,
+        scheme=task.scheme,
+        grouping=task.grouping,
+        window=settings.window,
+        predictions_of=settings.predictions_of,
+        weights=weights,
+        statistics=known(counted, min_patients=settings.min_patients),
+        lists=lists,
+        min_score=settings.min_score,
+    )
+
+
 def _trained(
     task: Task,
     settings: Settings,
     notes: Sequence[Example],
     *,
     tags: Sequence[str],
-    out: Path,
+    kept: Path | None,
     report: Report,
 ) -> Weights:
     """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
@@ -124,15 +137,15 @@ def _trained(
         return value + settings.c2 * float(parameters @ parameters), slope + 2 * settings.c2 * parameters
 
     started = time.monotonic()
-    search = read_search(out, size=likelihood.size)
+    search = None if kept is None else read_search(kept, size=likelihood.size)
     found = np.zeros(likelihood.size) if search is None else search.x
     done = 0 if search is None else len(search.values) - 1
     steps = minimise(penalised, found, l1=settings.c1, search=search)
     for number, step in enumerate(islice(steps, settings.max_iterations - done), done + 1):
         found = step.x
         report(Epoch(phase=0, epoch=number, loss=step.values[-1], seconds=time.monotonic() - started))
-        if number % KEPT_EVERY == 0:
-            write_search(out, step)
+        if kept is not None and number % KEPT_EVERY == 0:
+            write_search(kept, step)
     return Weights.of(evidence.names, *likelihood.weights(found))
 
 
