@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,20 +11,25 @@ from typing import Any
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed, detect
-from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.errors import ConfigError, InputError, TrainingError
 from deid_assets.core.phi import HARMONISED
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.comparison import Comparison, Ratio, Row
 from deid_assets.evaluation.counts import Scheme
 from deid_assets.evaluation.resampling import compare
-from deid_assets.evaluation.score import evaluate_by_note
-from deid_assets.training.corpora import Corpus, check_apart, owner, split, split_order
+from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
+from deid_assets.training.choosing import Choice, rank
+from deid_assets.training.corpora import Corpus, check_apart, folds, owner, split, split_order
 from deid_assets.training.recipe import Recipe, Strategy
 from deid_assets.training.run import Materials, Progress, open_model, train_model
 
 SIZES = (5, 10, 20, 50)
 TEST_SHARE = 0.5
+MOST_LOST = 0.01
+FOLDS = 3
+THRESHOLDS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Least scores that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Point:
 
     Args:
         notes: Of one's own that were trained on; 0 for what the detector finds alone.
+        min_score: Least score of the tagger's spans that count; none where no threshold is good enough.
         covered: Notes of which every identifier is covered.
         recall: Share of the characters of identifiers that are covered.
         precision: Share of the covered characters that are of identifiers.
@@ -40,6 +48,7 @@ class Point:
     """
 
     notes: int
+    min_score: float | None
     covered: int
     recall: float | None
     precision: float | None
@@ -63,6 +72,8 @@ class Wanted:
         beside: Corpora that are trained on at every size, such as synthetic ones.
         sizes: Notes of one's own, ascending.
         detector: What is there already.
+        choice: How the notes after the first are chosen.
+        most_lost: Precision of characters that the tagger may cost on the notes that it is trained on.
     """
 
     recipe: Recipe
@@ -71,13 +82,18 @@ class Wanted:
     beside: Sequence[Corpus] = field(default=())
     sizes: Sequence[int] = SIZES
     detector: str = "rules"
+    choice: Choice = Choice.RANDOM
+    most_lost: float = MOST_LOST
 
 
 def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[list[Point], int]:
     """Train on ever more notes of one's own and score each model in union with the detector that is there.
 
-    The notes are drawn at random by patient, the smaller sets inside the larger. Development notes are taken from the
-    corpora beside, so that every note of one's own is trained on; without such corpora from one's own.
+    The first notes are drawn at random by patient, the others likewise or as the model of the size before chooses; the
+    smaller sets lie inside the larger. Development notes are taken from the corpora beside; without such corpora none
+    are held out, so that every note of one's own is trained on. The least score that counts is chosen by
+    cross-validation over the notes drawn: the lowest at which the union with the detector loses no more precision than
+    is allowed.
 
     Args:
         wanted: What, and how.
@@ -101,23 +117,80 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[li
     check_apart(pool, test.documents, role="test")
     if len(pool) < sizes[0]:
         raise InputError(f"{len(pool)} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
-    rank = split_order(pool, seed=wanted.recipe.seed)
-    ordered = sorted(pool, key=lambda document: (rank[owner(document)], document.note.note_id))
-    there = _answers(plugins.load(wanted.detector), test)
-    found, seconds = {"0": there}, {"0": 0.0}
+    by_chance = split_order(pool, seed=wanted.recipe.seed)
+    ordered = sorted(pool, key=lambda document: (by_chance[owner(document)], document.note.note_id))
+    detector = plugins.load(wanted.detector)
+    there = _answers(detector, test.documents)
+    found = {"0": there}
+    spent: dict[str, tuple[float | None, float]] = {"0": (None, 0.0)}
     for size in [size for size in sizes if size <= len(ordered)]:
-        drawn = Corpus(f"{wanted.own.name}, {size} notes", tuple(ordered[:size]))
-        recipe, materials = _materials(wanted, drawn)
-        card = train_model(recipe, materials, out / f"notes-{size}", progress=progress)
-        model = _answers(open_model(recipe, out / f"notes-{size}"), test)
-        found[str(size)] = [_union(one, other) for one, other in zip(there, model, strict=True)]
-        seconds[str(size)] = card.seconds
-    return _points(test, found, seconds), len(test.documents)
+        drawn = ordered[:size]
+        folder = out / f"notes-{size}"
+        threshold = _threshold(wanted, drawn, detector, folder, progress)
+        model, seconds = _trained(wanted, drawn, folder, progress)
+        kept = _at_least(_answers(model, test.documents), threshold)
+        found[str(size)] = [_union(one, other) for one, other in zip(there, kept, strict=True)]
+        spent[str(size)] = (threshold, seconds)
+        if wanted.choice is not Choice.RANDOM:
+            rest = ordered[size:]
+            notes = [document.note for document in rest]
+            ranked = rank(notes, _answers(detector, rest), _answers(model, rest), wanted.choice)
+            place = {one.note_id: number for number, one in enumerate(ranked)}
+            ordered[size:] = sorted(rest, key=lambda document: place[document.note.note_id])
+    return _points(test, found, spent), len(test.documents)
+
+
+def _trained(wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress) -> tuple[Detector, float]:
+    recipe, materials = _materials(wanted, Corpus(f"{wanted.own.name}, {len(documents)} notes", tuple(documents)))
+    card = train_model(recipe, materials, folder, progress=progress)
+    return open_model(recipe, folder), card.seconds
+
+
+def _threshold(
+    wanted: Wanted, drawn: Sequence[Document], detector: Detector, folder: Path, progress: Progress
+) -> float | None:
+    """Return the least score that counts, by cross-validation; ``None`` where each costs too much."""
+    patients = len({owner(document) for document in drawn})
+    tested: list[Document] = []
+    said: list[SpanSet] = []
+    for number, (learnt, held) in enumerate(folds(drawn, count=min(FOLDS, patients), seed=1) if patients > 1 else ()):
+        part = folder.with_name(f"{folder.name}-fold-{number}")
+        tested += held
+        try:
+            said += _answers(_trained(wanted, learnt, part, progress)[0], held)
+        except (InputError, TrainingError):  # no span to learn from in so few notes
+            said += [SpanSet.of(document.note, ()) for document in held]
+        shutil.rmtree(part, ignore_errors=True)
+    there = _answers(detector, tested)
+    alone = _precision(tested, there)
+    for threshold in THRESHOLDS:
+        both = [_union(one, other) for one, other in zip(there, _at_least(said, threshold), strict=True)]
+        if alone - _precision(tested, both) <= wanted.most_lost:
+            return threshold
+    return None
+
+
+def _precision(documents: Sequence[Document], found: Sequence[SpanSet]) -> float:
+    evaluation = evaluate_corpus(
+        ((document.spans, spans) for document, spans in zip(documents, found, strict=True)),
+        profile=HARMONISED,
+        scope=_scope(documents),
+        lengths={document.note.note_id: len(document.note.text) for document in documents},
+    )
+    precision = evaluation.characters.precision
+    return 1.0 if precision is None else precision
+
+
+def _at_least(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet]:
+    least = math.inf if threshold is None else threshold
+    return [
+        SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.score >= least)) for spans in found
+    ]
 
 
 def _materials(wanted: Wanted, drawn: Corpus) -> tuple[Recipe, Materials]:
     if not wanted.beside:
-        return _as(wanted.recipe, 1), Materials(corpora=[drawn])
+        return _as(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(corpora=[drawn])
     train: list[Corpus] = []
     dev: list[Document] = []
     for corpus in wanted.beside:
@@ -131,11 +204,11 @@ def _as(recipe: Recipe, corpora: int) -> Recipe:
     return recipe.model_copy(update={"strategy": Strategy.MIX if corpora > 1 else Strategy.SINGLE, "corpora": ()})
 
 
-def _answers(detector: Detector, corpus: Corpus) -> list[SpanSet]:
-    outcomes = detect(detector, [document.note for document in corpus.documents])
+def _answers(detector: Detector, documents: Sequence[Document]) -> list[SpanSet]:
+    outcomes = detect(detector, [document.note for document in documents])
     return [
         SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
-        for document, outcome in zip(corpus.documents, outcomes, strict=True)
+        for document, outcome in zip(documents, outcomes, strict=True)
     ]
 
 
@@ -143,7 +216,9 @@ def _union(one: SpanSet, other: SpanSet) -> SpanSet:
     return SpanSet(one.note_id, one.digest, tuple({*one.spans, *other.spans}))
 
 
-def _points(test: Corpus, found: Mapping[str, Sequence[SpanSet]], seconds: Mapping[str, float]) -> list[Point]:
+def _points(
+    test: Corpus, found: Mapping[str, Sequence[SpanSet]], spent: Mapping[str, tuple[float | None, float]]
+) -> list[Point]:
     rows: dict[str, Mapping[str, Row]] = {}
     covered: dict[str, int] = {}
     for name, answers in found.items():
@@ -156,14 +231,14 @@ def _points(test: Corpus, found: Mapping[str, Sequence[SpanSet]], seconds: Mappi
         covered[name] = evaluation.notes.covered
     patients = {document.note.note_id: owner(document) for document in test.documents}
     compared = compare(rows, patients=patients)
-    return [_point(compared, name, covered[name], seconds[name]) for name in found]
+    return [_point(compared, name, covered[name], spent[name]) for name in found]
 
 
 def _scope(documents: Sequence[Document]) -> frozenset[Any]:
     return frozenset(span.label for document in documents for span in document.spans)
 
 
-def _point(compared: Comparison, name: str, covered: int, seconds: float) -> Point:
+def _point(compared: Comparison, name: str, covered: int, spent: tuple[float | None, float]) -> Point:
     values: list[float | None] = []
     gaps: list[tuple[float, float, float, float] | None] = []
     for ratio in (Ratio.RECALL, Ratio.PRECISION):
@@ -171,4 +246,4 @@ def _point(compared: Comparison, name: str, covered: int, seconds: float) -> Poi
         gap = compared.difference(name, Scheme.CHARACTERS, ratio)
         values.append(interval.value if interval else None)
         gaps.append((gap.value, gap.low, gap.high, gap.p) if gap else None)
-    return Point(int(name), covered, values[0], values[1], gaps[0], gaps[1], seconds)
+    return Point(int(name), spent[0], covered, values[0], values[1], gaps[0], gaps[1], spent[1])

@@ -112,12 +112,15 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
     """
     check_strategy(recipe.strategy, len(materials.corpora))
     corpora = [list(corpus.documents) for corpus in materials.corpora]
-    if materials.dev is None:
+    is_held_out = materials.dev is not None or recipe.dev_share > 0
+    dev = [] if materials.dev is None else list(materials.dev.documents)
+    if materials.dev is None and is_held_out:
         corpora[-1], dev = split(corpora[-1], share=recipe.dev_share, seed=recipe.seed)
-    else:
-        dev = list(materials.dev.documents)
     every = [document for documents in corpora for document in documents]
-    check_apart(every, dev, role="development")
+    if is_held_out:
+        check_apart(every, dev, role="development")
+    else:  # a learning curve has too few notes to hold one out, and asks nothing of dev
+        dev = every
     if materials.test is not None:
         check_apart([*every, *dev], materials.test.documents, role="test")
     phases = corpora if recipe.strategy is Strategy.SEQUENTIAL else [every]

@@ -82,6 +82,12 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
         bool, typer.Option("--curve", help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.")
     ] = False,
     sizes: Arg[str, typer.Option(metavar="N,N", help="Notes of the learning curve.")] = "5,10,20,50",
+    choose: Arg[
+        str,
+        typer.Option(
+            metavar="HOW", help="How the curve draws notes after the first: random, disagreement, uncertainty."
+        ),
+    ] = "random",
     as_json: JsonOption = False,
 ) -> int:
     """Train taggers as recipes say.
@@ -97,7 +103,15 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
         with epochs() as progress:
             changed = changes_of(changes or [], labels)
             return draw_curve(
-                recipe, changed, progress, train=train_on or [], test=test, sizes=sizes, out=out, as_json=as_json
+                recipe,
+                changed,
+                progress,
+                train=train_on or [],
+                test=test,
+                sizes=sizes,
+                choice=choose,
+                out=out,
+                as_json=as_json,
             )
     wanted = Requested.read(recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
     with epochs() as progress:
@@ -202,6 +216,29 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
         restricted=restricted,
     )
     return write_analysis(wanted, as_json=as_json)
+
+
+@app.command("next")
+@guarded
+def next_notes(
+    model: Arg[
+        Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote, of the notes annotated so far.")
+    ],
+    *,
+    notes: Arg[str, typer.Option(metavar="NOTES", help="Notes to choose from, not annotated.")],
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page and its JSON.")],
+    by: Arg[str, typer.Option(metavar="HOW", help="disagreement (with rules), or uncertainty.")] = "disagreement",
+    most: Arg[int, typer.Option(metavar="N", min=1, help="Notes on the page.")] = 50,
+    restricted: Arg[
+        bool, typer.Option("--restricted", help="Show the words in question; only you may read the files.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Say which notes to annotate next: those on which a tagger and rules disagree, or of which it is unsure."""
+    from deid_assets.cli.training.choosing import Wanted, choose_notes  # noqa: PLC0415 - loads pydantic and Jinja
+
+    wanted = Wanted(model=model, notes=notes, out=out, choice=by, most=most, restricted=restricted)
+    return choose_notes(wanted, as_json=as_json)
 
 
 @contextmanager

@@ -8,13 +8,14 @@ from typing import Any
 
 from deid_assets.cli.app import say
 from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import ConfigError
+from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.training import load_recipe, read_corpus
+from deid_assets.training.choosing import Choice
 from deid_assets.training.curve import Point, Wanted, learning_curve
 from deid_assets.training.run import Progress
 
 
-def draw_curve(
+def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
     names: Sequence[str],
     changes: Mapping[str, Any],
     progress: Progress,
@@ -22,6 +23,7 @@ def draw_curve(
     train: Sequence[str],
     test: str | None,
     sizes: str,
+    choice: str,
     out: Path,
     as_json: bool,
 ) -> int:
@@ -46,6 +48,7 @@ def draw_curve(
         test=read_corpus(test, labels=recipe.label_map) if test else None,
         beside=[read_corpus(source, labels=recipe.label_map) for source in recipe.corpora],
         sizes=[int(size) for size in sizes.split(",")],
+        choice=_choice(choice),
     )
     points, scored = learning_curve(wanted, out, progress=progress)
     if as_json:
@@ -53,6 +56,12 @@ def draw_curve(
         return 0
     _show(points, scored, wanted)
     return 0
+
+
+def _choice(name: str) -> Choice:
+    if name not in {*Choice}:
+        raise ConfigError(f"--choose {name!r}{did_you_mean(name, [*Choice])}; choose one of {', '.join(Choice)}")
+    return Choice(name)
 
 
 def _show(points: Sequence[Point], scored: int, wanted: Wanted) -> None:
@@ -64,17 +73,26 @@ def _show(points: Sequence[Point], scored: int, wanted: Wanted) -> None:
             _ratio(one.precision),
             _gap(one.loss),
             f"{one.covered:,}/{scored:,}",
+            _score(one, points[0]),
             f"{one.seconds:.0f}",
         )
         for one in points
     ]
-    print_table(("own notes", "recall", "gain", "precision", "change", "notes covered", "s"), rows, numbers_from=1)
+    print_table(
+        ("own notes", "recall", "gain", "precision", "change", "notes covered", "min_score", "s"), rows, numbers_from=1
+    )
     left_out = [size for size in wanted.sizes if size > points[-1].notes]
     say(
         f"characters of identifiers, {wanted.detector} and tagger together, on {scored:,} notes that none was trained on; "
         "gain and change are against it alone, with 95 % of a paired bootstrap over patients"
         + (f"; left out, for want of notes: {', '.join(map(str, left_out))}" if left_out else "")
     )
+
+
+def _score(one: Point, alone: Point) -> str:
+    if one is alone:
+        return ""
+    return "none is good enough" if one.min_score is None else f"{one.min_score:g}"
 
 
 def _ratio(value: float | None) -> str:
