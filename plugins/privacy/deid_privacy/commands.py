@@ -1,4 +1,4 @@
-"""``deid-privacy``: plant a corpus to be audited, and run the trend tests."""
+"""``deid-privacy``: plant a corpus to be audited, compare defences, and run the trend tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
+from deid_privacy.utility import commands as utility
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,11 +26,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plant.add_argument("--canaries", type=int, default=4, help="canaries for each number of repeats")
     trends = commands.add_parser("trends", help="run the fifteen trend tests; print pass, fail or undecided")
     trends.add_argument("names", nargs="*", help="such as T8; all when none is named")
-    for one in (plant, trends):
+    private = commands.add_parser("dp", help="compare no defence, scrubbing and differential privacy: a page")
+    private.add_argument("out", type=Path, help="new folder for page and figures")
+    private.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 8.0, 64.0], help="budgets")
+    private.add_argument("--detector", nargs="+", default=["rules"], help="each scrubs the notes by itself")
+    private.add_argument("--policy", default="surrogate", help="what replaces what they find")
+    private.add_argument("--notes", type=int, default=150, help="ordinary sentences in each part")
+    private.add_argument("--steps", type=int, default=240, help="of every training")
+    for one in (plant, trends, private):
         one.add_argument("--seed", type=int, default=1)
+    utility.add(commands)
     given = parser.parse_args(arguments)
     try:
-        return _plant(given) if given.command == "plant" else _trends(given)
+        return _RUN[given.command](given)
     except DeidError as error:
         typer.echo(f"deid-privacy: {error}", err=True)
         return 2
@@ -63,6 +72,32 @@ def _line(note: Note, names: dict[str, str]) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
+def _private(given: argparse.Namespace) -> int:
+    import torch  # noqa: PLC0415 - heavy
+
+    from deid_privacy.defences import Arm, Wanted, compare  # noqa: PLC0415
+    from deid_privacy.defences_page import defences_html  # noqa: PLC0415
+    from deid_privacy.private import Course  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    wanted = Wanted(
+        notes=given.notes, detectors=given.detector, policy=given.policy, epsilons=given.epsilon,
+        course=Course(steps=given.steps), seed=given.seed,
+    )  # fmt: skip
+    given.out.mkdir(parents=True)
+
+    def said(arm: Arm) -> None:
+        typer.echo(f"{arm.name}: {'; '.join(map(str, (arm.loss, *arm.attacks)))}")
+
+    arms = compare(wanted, said)
+    (given.out / "defences.json").write_text(json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8")
+    command = f"deid-privacy dp OUT --epsilon {' '.join(f'{one:g}' for one in given.epsilon)} --seed {given.seed}"
+    page = defences_html(arms, wanted, provenance={"Command": command})
+    (given.out / "defences.html").write_text(page, encoding="utf-8")
+    typer.echo(f"written to {given.out}/defences.html")
+    return 0
+
+
 def _trends(given: argparse.Namespace) -> int:
     import torch  # noqa: PLC0415 - heavy
 
@@ -79,3 +114,12 @@ def _trends(given: argparse.Namespace) -> int:
         found = RUNS[name](bench) if name in RUNS else Trend("undecided", NOT_RUN[name])
         typer.echo(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}")
     return 0
+
+
+_RUN = {
+    "plant": _plant,
+    "trends": _trends,
+    "dp": _private,
+    "grid": utility.grid,
+    "end-to-end": utility.end_to_end,
+}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_privacy.grid import jobs, ordered_pairs
 from deid_privacy.planted import planted_corpus
 from deid_privacy.probing import paraphrase_gap, probe, states
 from deid_privacy.scoring import Scorer
+from deid_privacy.utility.jobs import jobs, ordered_pairs
 
 
 def test_a_dry_run_lists_the_published_numbers_of_jobs():

@@ -1,0 +1,1 @@
+"""What protection costs: models by versions of the notes by tasks by folds."""

@@ -1,0 +1,112 @@
+"""Configurations of a grid against each other: means, differences with their deviation, and corrected tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from statistics import fmean, stdev
+from typing import Any
+
+from deid_assets.extending import InputError
+from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What is compared: a model, fine-tuned on one version and tested on another."""
+
+    model: str
+    version: str
+    test: str
+
+    def __str__(self) -> str:
+        return f"{self.model} / {self.version} / {self.test}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A configuration on a task.
+
+    Args:
+        setting: It.
+        scores: Of each fold.
+        mean: Over folds.
+        deviation: Of the folds, with n - 1; 0 for one fold.
+    """
+
+    setting: Setting
+    scores: tuple[float, ...]
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, setting: Setting, scores: Sequence[float]) -> Row:
+        """Return the row of folds' scores."""
+        return cls(setting, tuple(scores), fmean(scores), stdev(scores) if len(scores) > 1 else 0.0)
+
+    def minus(self, other: Row) -> tuple[float, float]:
+        """Return the difference of the means and its deviation, the root of the summed squares."""
+        return self.mean - other.mean, math.hypot(self.deviation, other.deviation)
+
+
+@dataclass(frozen=True, slots=True)
+class Directional:
+    """Whether the first configuration is weaker than the second, within a task.
+
+    Args:
+        task: Of both.
+        weaker: The first.
+        stronger: The second.
+        u: Of Mann and Whitney.
+        p: One-sided, not corrected.
+        both: Two-sided, not corrected.
+        corrected: One-sided, after Holm over all tests of the grid.
+        effect: Share of the pairs of folds in which the first is greater; 0.5 is none.
+    """
+
+    task: str
+    weaker: Setting
+    stronger: Setting
+    u: float
+    p: float
+    both: float
+    corrected: float
+    effect: float
+
+
+def rows(results: Sequence[Mapping[str, Any]], *, measure: str = "f1") -> dict[str, list[Row]]:
+    """Return the configurations of each task, in the order of the results; folds that failed are left out.
+
+    Raises:
+        InputError: No job has a score.
+    """
+    found: dict[str, dict[Setting, list[float]]] = {}
+    for one in results:
+        for test, scores in one.get("scores", {}).items():
+            setting = Setting(one["model"], one["version"], test)
+            found.setdefault(one["task"], {}).setdefault(setting, []).append(float(scores[measure]))
+    if not found:
+        raise InputError("no job of the grid has a score; run it first")
+    return {task: [Row.of(*pair) for pair in each.items()] for task, each in found.items()}
+
+
+def directional(each: Mapping[str, Sequence[Row]]) -> list[Directional]:
+    """Return the directional test of every ordered pair within a task and a test version, corrected over all of them."""
+    made = {
+        f"{task}: {first.setting} < {second.setting}": (
+            task, first, second, mann_whitney(first.scores, second.scores, alternative=Alternative.LESS),
+            mann_whitney(first.scores, second.scores),
+        )
+        for task, own in each.items()
+        for first, second in permutations(own, 2)
+        if first.setting.test == second.setting.test and min(len(first.scores), len(second.scores)) > 1
+    }  # fmt: skip
+    adjusted = corrected({name: one[3].p for name, one in made.items()})
+    return [
+        Directional(task, first.setting, second.setting, less.u, less.p, both.p, adjusted[name], less.effect)
+        for name, (task, first, second, less, both) in made.items()
+    ]

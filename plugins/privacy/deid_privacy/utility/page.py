@@ -1,0 +1,169 @@
+"""The page of a grid: scores, differences, tests, time and energy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
+from deid_privacy.utility.comparing import ALPHA, Directional, Row, Setting, directional, rows
+from deid_privacy.utility.running import Plan
+
+SHOWN = 40
+"""Tests in the table at most, the smallest p first."""
+
+
+def grid_html(
+    results: Sequence[Mapping[str, Any]], plan: Plan, *, title: str, watts: float | None, provenance: Mapping[str, str]
+) -> str:
+    """Return the page.
+
+    Args:
+        results: Of the jobs.
+        plan: Of the grid.
+        title: Heading.
+        watts: Of one device, for the energy; not told where not given.
+        provenance: What identifies the run.
+
+    Raises:
+        InputError: No job has a score.
+    """
+    each = rows(results)
+    made = directional(each)
+    done = [one for one in results if "scores" in one]
+    faults = [one for one in results if "fault" in one]
+    significant = [one for one in made if one.corrected < ALPHA]
+    return study_html(
+        kind="What protection costs",
+        title=title,
+        about=f"{len(plan.models)} encoders, {len(plan.versions)} versions of the notes, {len(plan.tasks)} tasks, "
+        f"{plan.folds} folds, {plan.documents} notes each; scores are means over folds ± their deviation",
+        tiles={
+            "Runs": (f"{len(done):,} of {len(plan.jobs):,}", f"{len(faults)} failed"),
+            "Tests": (f"{len(made):,}", "every ordered pair within a task"),
+            "Significant, raw": (f"{sum(one.p < ALPHA for one in made):,}", f"p below {ALPHA:g}, not corrected"),
+            "Significant, corrected": (f"{len(significant):,}", "after Holm over all tests"),
+        },
+        sections=[
+            *(_task(task, own, plan) for task, own in each.items()),
+            _tests(made),
+            _costs(done, plan, watts),
+            *([_faults(faults)] if faults else []),
+            _limits(plan),
+        ],
+        provenance=provenance,
+    )
+
+
+def _cell(row: Row) -> str:
+    return f"{row.mean:.3f} ± {row.deviation:.3f}"
+
+
+def _task(task: str, own: Sequence[Row], plan: Plan) -> Section:
+    first = own[0]
+    body = []
+    for row in own:
+        base = next(one for one in own if one.setting.test == row.setting.test)
+        change, spread = row.minus(base)
+        body.append(
+            (row.setting.model, row.setting.version, row.setting.test, f"{len(row.scores)}", _cell(row),
+             "" if row is base else f"{change:+.3f} ± {spread:.3f}")
+        )  # fmt: skip
+    return Section(
+        task.replace("_", " ").capitalize(),
+        columns=("Encoder", "Learnt from", "Tested on", "Folds", "F1", "Difference to the first"),
+        rows=body,
+        left=3,
+        caption=f"F1: {_measure(task)}. The first is {first.setting.model} / {first.setting.version}, for each test version.",
+        pictures={f"F1 on {task}, mean and deviation over {plan.folds} folds": _plot(task, own)},
+    )
+
+
+def _measure(task: str) -> str:
+    return (
+        "of entities, same boundaries and label" if "ner" in task or task.startswith("corpus:") else "support-weighted"
+    )
+
+
+def _plot(task: str, own: Sequence[Row]) -> bytes:
+    figure, axes = blank(0.9 + 0.24 * len(own), title=task.replace("_", " ").capitalize())
+    for place, row in enumerate(reversed(own)):
+        axes.errorbar(row.mean, place, xerr=row.deviation, marker="o", markersize=4, color=FILL, linewidth=1.4)
+    axes.set_yticks(range(len(own)), [str(row.setting) for row in reversed(own)], fontsize=7.5, color=INK)
+    axes.set_xlabel("F1", fontsize=8, color=MUTED)
+    axes.set_ylim(-0.6, len(own) - 0.4)
+    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(labelsize=8, color=GRID)
+    axes.tick_params(axis="y", length=0, labelsize=7.5)
+    return png(figure)
+
+
+def _tests(made: Sequence[Directional]) -> Section:
+    ordered = sorted(made, key=lambda one: one.p)
+    return Section(
+        "Tests",
+        f"Mann-Whitney on the folds' F1, one-sided: is the first weaker than the second? {len(made)} tests; shown are the "
+        f"{min(SHOWN, len(made))} with the smallest p. Folds of one cross-validation share notes, so that p is too small.",
+        columns=("Task", "Weaker", "Stronger", "U", "p, one-sided", "p, two-sided", "p, Holm", "Effect"),
+        rows=[
+            (one.task, _said(one.weaker), _said(one.stronger), f"{one.u:g}", f"{one.p:.4f}", f"{one.both:.4f}",
+             f"{one.corrected:.4f}", f"{one.effect:.2f}")
+            for one in ordered[:SHOWN]
+        ],
+        left=3,
+        caption="Effect: share of pairs of folds in which the first is greater; 0.5 is none.",
+    )  # fmt: skip
+
+
+def _said(setting: Setting) -> str:
+    return f"{setting.model}, {setting.version} (tested on {setting.test})"
+
+
+def _costs(done: Sequence[Mapping[str, Any]], plan: Plan, watts: float | None) -> Section:
+    body = []
+    for model in plan.models:
+        own = [one for one in done if one["model"] == model]
+        if not own:
+            continue
+        hours = sum(one["seconds"] * one["devices"] for one in own) / 3_600
+        used = sum(one["cpu_seconds"] for one in own) / 3_600
+        energy = "not measured" if watts is None else f"{used * watts:.2f} Wh"
+        by_kind = [
+            _median([one["latency_ms"] for one in own if ("ner" in one["task"]) is tokens]) for tokens in (False, True)
+        ]
+        body.append(
+            (model, f"{own[0]['parameters']:,}", *by_kind, f"{hours:.3f}", f"{used:.3f}", energy, f"{len(own):,}")
+        )
+    return Section(
+        "Time and energy",
+        "Latency is the median over runs of the median of one document by itself. Device hours are wall time by devices."
+        + ("" if watts is None else f" Energy is CPU hours by {watts:g} W, an assumption and no measurement."),
+        columns=("Encoder", "Parameters", "ms a document", "ms, spans", "Device hours", "CPU hours", "Energy", "Runs"),
+        rows=body,
+    )
+
+
+def _median(values: Sequence[float]) -> str:
+    return f"{sorted(values)[len(values) // 2]:.1f}" if values else ""
+
+
+def _faults(faults: Sequence[Mapping[str, Any]]) -> Section:
+    return Section(
+        "Runs that failed",
+        columns=("Task", "Encoder", "Version", "Fold", "Reason"),
+        rows=[(one["task"], one["model"], one["version"], str(one["fold"]), one["fault"]) for one in faults],
+        left=5,
+    )
+
+
+def _limits(plan: Plan) -> Section:
+    return Section(
+        "What this does not say",
+        points=(
+            "The notes are made from templates: differences between versions are those of these notes, scores are high.",
+            "Encoders that are made here have some hundred thousand weights; larger ones differ less, or more.",
+            f"Identifiers were found by {', '.join(plan.detectors)}, with its misses and false alarms.",
+            "No significant difference is not equality: with few folds only large ones show.",
+        ),
+    )

@@ -1,0 +1,247 @@
+"""Fine-tuning an encoder on any task: one label of a document, several, or spans; the best epoch's weights are kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from deid_assets.extending import OUTSIDE, TagScheme, TrainingError, decode, encode, tag_set, tokenize
+from deid_privacy.utility.scoring import label_scores, span_scores
+from deid_privacy.utility.tasks import Example, Marked, TaskData
+from deid_transformers.encoder import load_model, load_tokenizer
+from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
+from deid_transformers.settings import TransformersSettings
+
+_IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Settings of every fine-tuning run.
+
+    Args:
+        epochs: At most.
+        patience: Epochs without a better score on the development documents before it ends.
+        batch: Documents in a step.
+        learning_rate: At its highest.
+        length: Most sub-tokens of a document; the rest is not read.
+        threshold: Probability from which a label of several is given.
+    """
+
+    epochs: int = 8
+    patience: int = 3
+    batch: int = 8
+    learning_rate: float = 2e-3
+    length: int = 64
+    threshold: float = 0.5
+
+
+@dataclass(slots=True)
+class Tuned:
+    """A fine-tuned model.
+
+    Args:
+        data: Name, kind and labels of its task.
+        model: Of transformers.
+        tokenizer: Of it.
+        tuning: Settings.
+        curve: Score on the development documents after each epoch.
+        best_epoch: From 1.
+    """
+
+    data: TaskData
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    tuning: Tuning
+    curve: list[float] = field(default_factory=list)
+    best_epoch: int = 0
+
+    @property
+    def parameters(self) -> int:
+        """How many weights it has."""
+        return sum(one.numel() for one in self.model.parameters())
+
+    def predict(self, examples: Sequence[Example]) -> list[Any]:
+        """Return the labels of each document as a set, or its spans."""
+        self.model.eval()
+        found: list[Any] = []
+        for at in range(0, len(examples), 32):
+            rows = _encoded(examples[at : at + 32], self)
+            with torch.inference_mode():
+                scores = self.model(input_ids=rows.ids, attention_mask=rows.attention).logits.float()
+            found += [self._read(one, rows, number) for number, one in enumerate(scores)]
+        return found
+
+    def _read(self, scores: torch.Tensor, rows: _Rows, number: int) -> Any:
+        if self.data.kind == "multilabel":
+            chosen = (torch.sigmoid(scores) >= self.tuning.threshold).tolist()
+            return frozenset(label for label, given in zip(self.data.labels, chosen, strict=True) if given)
+        if self.data.kind == "classes":
+            return frozenset({self.data.labels[int(scores.argmax())]})
+        tags, best = _tags(self.data), scores.argmax(-1).tolist()
+        tokens, places = rows.tokens[number], rows.firsts[number]
+        said = [tags[best[place]] if place is not None else OUTSIDE for place in places]
+        return tuple(decode(said, tokens))
+
+    def score(self, examples: Sequence[Example]) -> dict[str, float]:
+        """Return the scores on documents."""
+        found = self.predict(examples)
+        if self.data.kind == "tokens":
+            return span_scores([one.text for one in examples], [one.marks for one in examples], found)
+        return label_scores([one.labels for one in examples], found)
+
+    def latency(self, examples: Sequence[Example], *, most: int = 20) -> float:
+        """Return the median milliseconds of one document by itself."""
+        chosen, runs = examples[:most], []
+        self.predict(chosen[:1])
+        for one in chosen:
+            began = time.perf_counter()
+            self.predict([one])
+            runs.append((time.perf_counter() - began) * 1_000)
+        return float(np.median(runs))
+
+
+class Pooled(torch.nn.Module):
+    """An encoder under a head that reads the mean and the largest of what it says of each sub-token.
+
+    A head on the first sub-token alone learns nothing from a few hundred notes, where no sentence task taught it.
+    """
+
+    def __init__(self, encoder: Any, labels: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = torch.nn.Linear(2 * int(encoder.config.hidden_size), labels)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
+        """Return the scores of the labels: (documents, labels)."""
+        said = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state.float()
+        read = attention_mask[..., None].bool()
+        mean = said.masked_fill(~read, 0).sum(1) / read.sum(1)
+        largest = said.masked_fill(~read, -1e4).amax(1)
+        return SimpleNamespace(logits=self.head(torch.cat([mean, largest], dim=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    ids: torch.Tensor
+    attention: torch.Tensor
+    targets: torch.Tensor
+    tokens: list[list[tuple[int, int]]]
+    firsts: list[list[int | None]]
+
+
+def tune(
+    data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, encoder: Path, tuning: Tuning, seed: int
+) -> Tuned:
+    """Return an encoder fine-tuned on documents, as it was after the epoch that scored best on others.
+
+    Args:
+        data: Kind and labels of the task.
+        train: Documents to learn from.
+        dev: Documents that say when to stop; the last epoch is kept where there are none.
+        encoder: Folder of a pre-trained encoder.
+        tuning: Settings.
+        seed: Of the head's weights, of dropout and of the order.
+
+    Raises:
+        TrainingError: There is no document, or the encoder does not load.
+    """  # fmt: skip
+    if not train:
+        raise TrainingError(f"task {data.name!r} has no document to learn from; give more documents or fewer folds")
+    settings = TransformersSettings(encoder=str(encoder))
+    generator(seed, 81)
+    if data.kind == "tokens":
+        head: Any = transformers.AutoModelForTokenClassification
+        model = load_model(head, settings, num_labels=len(_tags(data)), ignore_mismatched_sizes=True)
+    else:
+        body: Any = transformers.AutoModel
+        model = Pooled(load_model(body, settings), len(data.labels))
+    tuned = Tuned(data, model, load_tokenizer(settings), tuning)
+    optimizer = adamw(model, learning_rate=tuning.learning_rate, weight_decay=0.01)
+    per_epoch = -(-len(train) // tuning.batch)
+    best: dict[str, torch.Tensor] = {}
+    for epoch in range(tuning.epochs):
+        model.train()
+        for number, part in enumerate(_parts(train, tuning.batch, generator(seed, 82, epoch))):
+            rate = linear_rate(epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1)
+            set_rate(optimizer, tuning.learning_rate * rate)
+            rows = _encoded(part, tuned)
+            loss = _loss(model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        score = tuned.score(dev)["f1"] if dev else float(epoch)
+        if score > max(tuned.curve, default=-1.0):
+            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+            tuned.best_epoch = epoch + 1
+        tuned.curve.append(score)
+        if epoch + 1 - tuned.best_epoch >= tuning.patience and max(tuned.curve) > 0:
+            break
+    model.load_state_dict(best)
+    model.eval()
+    return tuned
+
+
+def _parts(examples: Sequence[Example], size: int, rng: np.random.Generator) -> Iterator[list[Example]]:
+    order = rng.permutation(len(examples)).tolist()
+    for at in range(0, len(order), size):
+        yield [examples[number] for number in order[at : at + size]]
+
+
+def _loss(scores: torch.Tensor, targets: torch.Tensor, data: TaskData) -> torch.Tensor:
+    if data.kind == "multilabel":
+        return torch.nn.functional.binary_cross_entropy_with_logits(scores.float(), targets)
+    return torch.nn.functional.cross_entropy(scores.float().flatten(0, -2), targets.flatten(), ignore_index=_IGNORED)
+
+
+def _tags(data: TaskData) -> tuple[str, ...]:
+    return tuple(tag_set(data.labels, TagScheme.BIO))
+
+
+def _encoded(examples: Sequence[Example], tuned: Tuned) -> _Rows:
+    """Return documents as tensors; the first sub-token of a word carries its tag."""
+    coded = tuned.tokenizer(
+        [one.text for one in examples], truncation=True, max_length=tuned.tuning.length, padding=True,
+        return_offsets_mapping=True, return_tensors="pt",
+    )  # fmt: skip
+    tokens: list[list[tuple[int, int]]] = []
+    firsts: list[list[int | None]] = []
+    if tuned.data.kind == "tokens":
+        for one, offsets in zip(examples, coded["offset_mapping"].tolist(), strict=True):
+            own = tokenize(one.text)
+            starts = {start: place for place, (start, end) in reversed(list(enumerate(offsets))) if end > start}
+            tokens.append(own)
+            firsts.append([starts.get(start) for start, _ in own])
+    targets = _targets(examples, tuned.data, coded["input_ids"].shape, tokens, firsts)
+    return _Rows(coded["input_ids"], coded["attention_mask"], targets, tokens, firsts)
+
+
+def _targets(
+    examples: Sequence[Example],
+    data: TaskData,
+    shape: torch.Size,
+    tokens: Sequence[Sequence[tuple[int, int]]],
+    firsts: Sequence[Sequence[int | None]],
+) -> torch.Tensor:
+    if data.kind == "multilabel":
+        return torch.tensor([[float(label in one.labels) for label in data.labels] for one in examples])
+    if data.kind == "classes":
+        return torch.tensor([data.labels.index(next(iter(one.labels), data.labels[0])) for one in examples])
+    numbers = {tag: number for number, tag in enumerate(_tags(data))}
+    found = torch.full(tuple(shape), _IGNORED)
+    for row, one in enumerate(examples):
+        marks: list[Marked] = sorted(one.marks)
+        tags, _ = encode(marks, tokens[row], TagScheme.BIO)
+        for tag, place in zip(tags, firsts[row], strict=True):
+            if place is not None:
+                found[row, place] = numbers[tag]
+    return found
