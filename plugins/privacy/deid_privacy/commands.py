@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
 from deid_privacy.utility import commands as utility
+
+if TYPE_CHECKING:
+    from deid_privacy.trends import Trend
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plant.add_argument("--canaries", type=int, default=4, help="canaries for each number of repeats")
     trends = commands.add_parser("trends", help="run the fifteen trend tests; print pass, fail or undecided")
     trends.add_argument("names", nargs="*", help="such as T8; all when none is named")
+    trends.add_argument("--folder", type=Path, help="of models and results, so that a killed run goes on")
     private = commands.add_parser("dp", help="compare no defence, scrubbing and differential privacy: a page")
     private.add_argument("out", type=Path, help="new folder for page and figures")
     private.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 8.0, 64.0], help="budgets")
@@ -102,6 +109,8 @@ def _trends(given: argparse.Namespace) -> int:
     import torch  # noqa: PLC0415 - heavy
 
     from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS, Bench, Trend, control  # noqa: PLC0415
+    from deid_privacy.utility import synthesis  # noqa: PLC0415
+    from deid_privacy.utility import trends as tuned  # noqa: PLC0415
 
     torch.set_num_threads(1)
     names = given.names or list(CLAIMS)
@@ -110,9 +119,18 @@ def _trends(given: argparse.Namespace) -> int:
     bench = Bench(given.seed)
     if set(names) & set(RUNS):
         typer.echo(f"control   {control(bench)}")
-    for name in names:
-        found = RUNS[name](bench) if name in RUNS else Trend("undecided", NOT_RUN[name])
-        typer.echo(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}")
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        grids, notes = tuned.Tuned(folder, seed=given.seed), synthesis.Synthesis(folder, seed=given.seed)
+        runs: dict[str, Callable[[], Trend]] = {
+            **{name: partial(run, bench) for name, run in RUNS.items()},
+            **{name: partial(run, grids) for name, run in tuned.RUNS.items()},
+            **{name: partial(run, notes) for name, run in synthesis.RUNS.items()},
+            **{name: partial(Trend, "undecided", why) for name, why in NOT_RUN.items()},
+        }
+        for name in names:
+            found = runs[name]()
+            typer.echo(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}")
     return 0
 
 
