@@ -14,7 +14,7 @@ from deid_assets.cli.installation import approval, batches, diagnosis, migration
 from deid_assets.cli.keeping import gazetteers, identities, vault
 from deid_assets.cli.measuring import bench, sampling
 from deid_assets.cli.measuring import commands as measuring_commands
-from deid_assets.cli.notes import alignment, deidentification, detection, release_diff, repopulation
+from deid_assets.cli.notes import deidentification, detection, release_diff
 from deid_assets.cli.training import commands, models, pretraining
 
 __all__ = ["app"]

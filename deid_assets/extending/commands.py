@@ -18,13 +18,15 @@ from deid_assets.cli.arguments import (
     GoldOption,
     JsonOption,
     LabelsOption,
+    LangOption,
+    PolicyOption,
     ProfileOption,
     ReadOption,
     SystemsOption,
     ToOption,
 )
-from deid_assets.cli.outputs import check_out, out_format, write_options
-from deid_assets.cli.streams import read_options
+from deid_assets.cli.outputs import check_out, finish, out_format, write_options
+from deid_assets.cli.streams import progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_table
 from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
@@ -73,7 +75,9 @@ __all__ = [
     "GoldOption",
     "JsonOption",
     "LabelsOption",
+    "LangOption",
     "ParsedNote",
+    "PolicyOption",
     "ProfileOption",
     "ReadOption",
     "ReadOptions",
@@ -83,11 +87,13 @@ __all__ = [
     "check_out",
     "check_parsed_notes",
     "detect_format",
+    "finish",
     "out_format",
     "parse_notes",
     "print_json",
     "print_line",
     "print_table",
+    "progress",
     "read_options",
     "say",
     "write_notes",

@@ -8,7 +8,7 @@ from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.locales import languages, locale_of
 from deid_assets.policies.names import is_somebodys, other_initials, parse
 from deid_assets.policies.shapes import reshape
-from deid_assets.policies.surrogate import LISTS
+from deid_assets.policies.surrogate import LISTS, Surrogate
 from deid_assets.policies.words import is_name
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Replacer",
+    "Surrogate",
     "cased_like",
     "fall_back",
     "fold",

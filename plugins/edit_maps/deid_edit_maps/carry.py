@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
 
-from deid_assets.core.errors import OffsetError
-from deid_assets.edits.maps import EditMap
+from deid_assets.extending import OffsetError
+from deid_assets.extending.edits import EditMap
 
 Stretch = tuple[int, int, int, int]
 """``[start, end)`` of the text that is left, and of the text that is gone to."""

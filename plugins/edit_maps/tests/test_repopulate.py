@@ -11,9 +11,9 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.edits.maps import MadeBy, edit_map
-from deid_assets.edits.repopulate import identity_in, invented, repopulate
-from deid_assets.edits.twins import twin, twin_key
 from deid_assets.policies import load_policy
+from deid_edit_maps.repopulate import identity_in, invented, repopulate
+from deid_edit_maps.twins import twin, twin_key
 
 KEY = Key(bytes(range(32)))
 BY = MadeBy("deid-assets 0", "p", "0" * 64)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.core.errors import InputError, OffsetError, ProvenanceError
-from deid_assets.edits.carry import Meeting, carry, stretches
-from deid_assets.edits.maps import EditMap, digest_of
-from deid_assets.store.sealing import DigestSeal
+from deid_assets.extending import InputError, OffsetError
+from deid_assets.extending.edits import DigestSeal, EditMap, ProvenanceError, digest_of
+from deid_edit_maps.carry import Meeting, carry, stretches
 
 KEPT = ("label", "native_label", "score", "source", "code", "system")
 """Fields of a span that are carried over besides its offsets; none of them holds text of the note."""

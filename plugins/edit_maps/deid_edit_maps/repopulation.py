@@ -12,8 +12,11 @@ from typing import BinaryIO
 import typer
 
 import deid_assets
-from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.arguments import (
+from deid_assets.extending import DeidError, DisjointSpans, Failed, Note, Phi, label_map
+from deid_assets.extending.annotations import NoteSource, SpansFile, Withheld
+from deid_assets.extending.commands import (
+    Annotated,
+    Fault,
     FormatOption,
     JsonOption,
     LabelsOption,
@@ -21,24 +24,31 @@ from deid_assets.cli.arguments import (
     PolicyOption,
     ReadOption,
     ToOption,
+    check_out,
+    finish,
+    out_format,
+    progress,
+    read_options,
+    say,
+    write_notes,
+    write_options,
 )
-from deid_assets.cli.notes.redaction import Redaction, StoredSpans
-from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
-from deid_assets.config.secret import secret_of_environment
-from deid_assets.core.detector import Failed
-from deid_assets.core.errors import DeidError, PolicyError
-from deid_assets.core.keys import Key
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import Ensemble, resolve
-from deid_assets.core.span import DisjointSpans
-from deid_assets.edits.files import EditsFile, write_edit_map, writing_edits
-from deid_assets.edits.maps import MadeBy, edit_map
-from deid_assets.edits.repopulate import Repopulated
-from deid_assets.edits.repopulate import repopulate as fill
-from deid_assets.formats import Annotated, Fault, write_notes
+from deid_assets.extending.edits import (
+    EditsFile,
+    Ensemble,
+    Key,
+    MadeBy,
+    PolicyError,
+    Redaction,
+    StoredSpans,
+    edit_map,
+    resolve,
+    secret_of_environment,
+    write_edit_map,
+    writing_edits,
+)
+from deid_edit_maps.repopulate import Repopulated
+from deid_edit_maps.repopulate import repopulate as fill
 
 _SOFTWARE = f"deid-assets {deid_assets.__version__}"
 _EDITS_OUT_HELP = "Edit maps to write, .jsonl: from the original to what is written now."
@@ -46,8 +56,6 @@ _NOT_NAMES = frozenset(Phi) - {Phi.NAME}
 EditsOutOption = Arg[Path | None, typer.Option("--edits-out", metavar="FILE", help=_EDITS_OUT_HELP)]
 
 
-@app.command()
-@guarded
 def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
     redacted: Arg[Path, typer.Argument(metavar="REDACTED", help="Redacted notes, unchanged.")],
     *,
@@ -120,8 +128,6 @@ class Filling:
             return Failed(note.note_id, "repopulate", type(error).__name__)
 
 
-@app.command()
-@guarded
 def twin(  # noqa: PLR0913 - one parameter per option of the command line
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of notes.")],
     *,
@@ -167,8 +173,8 @@ def _twins(  # noqa: PLR0917 - called from one place
     withheld: Withheld,
     counted: dict[str, int],
 ) -> Iterator[Annotated]:
-    from deid_assets.edits.twins import twin as twin_of  # noqa: PLC0415 - loads what surrogates are made with
-    from deid_assets.edits.twins import twin_key, twin_policy  # noqa: PLC0415
+    from deid_edit_maps.twins import twin as twin_of  # noqa: PLC0415 - loads what surrogates are made with
+    from deid_edit_maps.twins import twin_key, twin_policy  # noqa: PLC0415
 
     key = twin_key(key, number)
     made_by = MadeBy.of(twin_policy(), key, software=_SOFTWARE, detectors={})

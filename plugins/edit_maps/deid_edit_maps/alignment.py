@@ -8,21 +8,13 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import PARTIAL, app, guarded, say
-from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.notes.redaction import key_of_edits
-from deid_assets.cli.outputs import check_out
-from deid_assets.cli.tables import print_json
-from deid_assets.core.errors import InputError
-from deid_assets.edits.annotations import Carrier, Tally
-from deid_assets.edits.carry import Meeting
-from deid_assets.edits.files import EditsFile, check_suffix, read_lines
-from deid_assets.store.sealing import DigestSeal
-from deid_assets.system.atomic import atomic_file
+from deid_assets.extending import InputError
+from deid_assets.extending.commands import PARTIAL, JsonOption, check_out, print_json, say
+from deid_assets.extending.edits import DigestSeal, EditsFile, atomic_file, check_suffix, key_of_edits, read_lines
+from deid_edit_maps.annotations import Carrier, Tally
+from deid_edit_maps.carry import Meeting
 
 
-@app.command("map-spans")
-@guarded
 def map_spans(
     *,
     edits: Arg[Path, typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote.")],

@@ -12,8 +12,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.edits.carry import Meeting, carry, stretches
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced, edit_map
+from deid_edit_maps.carry import Meeting, carry, stretches
 
 KEY = Key(bytes(32))
 BY = MadeBy("deid-assets 0", "tag", "0" * 64)

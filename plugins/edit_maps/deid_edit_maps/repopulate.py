@@ -7,13 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from deid_assets.core.errors import DigestError
-from deid_assets.core.keys import Key
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context, Policy
-from deid_assets.core.span import Span
-from deid_assets.edits.maps import EditMap, MadeBy, Replaced, digest_of, mark
+from deid_assets.extending import DigestError, Note, Phi, Span
+from deid_assets.extending.edits import Context, EditMap, Key, MadeBy, Policy, Replaced, digest_of, mark
 
 _FORMS = tuple(
     re.compile(form)

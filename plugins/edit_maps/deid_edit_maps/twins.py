@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from deid_assets.core.detector import Failed
-from deid_assets.core.errors import DeidError
-from deid_assets.core.keys import Key
-from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Policy, Redacted, redact
-from deid_assets.core.span import DisjointSpans
-from deid_assets.edits.repopulate import identity_in
-from deid_assets.policies.surrogate import Surrogate
+from deid_assets.extending import DeidError, DisjointSpans, Failed, Note, Phi
+from deid_assets.extending.edits import Key, Policy, Redacted, redact
+from deid_assets.extending.replacing import Surrogate
+from deid_edit_maps.repopulate import identity_in
 
 
 class _OtherNames(Surrogate):
