@@ -2,6 +2,7 @@
 
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted, redact
+from deid_assets.policies import load_policy
 from deid_assets.privacy.audit import Audit, Case, Material, Need, conclude, not_assessed
 from deid_assets.privacy.injection import Injector
 from deid_assets.privacy.measurement import Measurement
@@ -24,6 +25,7 @@ __all__ = [
     "Rule",
     "Table",
     "conclude",
+    "load_policy",
     "not_assessed",
     "read_result",
     "redact",

@@ -140,4 +140,5 @@ _RUN = {
     "dp": _private,
     "grid": utility.grid,
     "end-to-end": utility.end_to_end,
+    "sweep": utility.sweep,
 }

@@ -109,7 +109,7 @@ def compare(wanted: Wanted, report: Callable[[Arm], None] = lambda _: None) -> l
             began = time.process_time()
             lm = _trained(texts, tokenizer, wanted, noise=guarantee.noise if guarantee else 0.0)
             seconds = time.process_time() - began
-            said = {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
+            said: dict[str, float] = {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
             arm = Arm(
                 name, kind, len(texts), len(corpus.training) - len(texts), guarantee, said, _utility(corpus, lm, wanted),
                 _attacks(corpus, lm, wanted), seconds,

@@ -133,10 +133,10 @@ def train_private(
     share = min(1.0, course.batch / len(rows))
     try:
         for step in range(course.steps):
-            chosen = np.flatnonzero(rng.random(len(rows)) < share)
+            chosen = np.flatnonzero(rng.random(len(rows)) < share).tolist()
             set_rate(optimizer, course.learning_rate * warmed(step, steps=course.steps, warm_up=0.05))
             optimizer.zero_grad(set_to_none=True)
-            if len(chosen):
+            if chosen:
                 pairs = [Pair(list(rows[at][:1]), list(rows[at][1 : course.length])) for at in chosen]
                 _backward(wrapped, pairs, end)
             else:
@@ -161,7 +161,7 @@ def _backward(wrapped: Any, pairs: Sequence[Pair], end: int) -> None:
         raise TrainingError("the loss is no number; lower the learning rate")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tokens need no gradient: what PyTorch warns of is meant
-        loss.backward()
+        torch.autograd.backward(loss)
 
 
 def _forget(model: torch.nn.Module) -> None:

@@ -11,6 +11,7 @@ from deid_assets import deidentify
 from deid_assets.core.errors import InputError
 from deid_privacy.commands import main
 from deid_privacy.utility.comparing import Row, Setting, directional, rows
+from deid_privacy.utility.errors import Errors
 from deid_privacy.utility.page import grid_html
 from deid_privacy.utility.running import Grid, Plan, parts
 from deid_privacy.utility.scoring import label_scores, span_scores
@@ -104,7 +105,10 @@ def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):
         Grid(Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL), grid.folder).run()
 
 
-@pytest.mark.parametrize("name", ["clinical_ner", "icd10", "adverse_drug_event"])
+@pytest.mark.parametrize(
+    "name",
+    ["adverse_drug_event", *(pytest.param(one, marks=pytest.mark.slow) for one in ("clinical_ner", "icd10"))],
+)
 def test_fine_tuning_learns_fifty_documents_and_restores_the_best_epoch(grid, name):
     data = task_data(name, documents=50, seed=2)
     encoder = grid.folder / "encoders" / "general"
@@ -169,3 +173,34 @@ def test_a_dry_run_lists_the_published_numbers_of_runs(capsys, tmp_path, shape, 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(set(lines)) == count
     assert not (tmp_path / "out").exists()
+
+
+def test_errors_are_put_in_at_their_rates_and_grow_monotonely():
+    data = task_data("phi_ner", documents=200, seed=1)
+    left = [Errors.of(f"tag@{recall}").left(data.examples)[0] for recall in (1, 0.95, 0.9, 0.5, 0)]
+    assert left[0] == 0
+    assert left == sorted(left)
+    assert left[-1] == sum(len(one.identifiers) for one in data.examples)
+    half = version_of(data, "tag@0.5/0.5", detectors=())
+    texts = [one.text for one in half.examples]
+    kept = sum(
+        one.text[start:end] in text
+        for one, text in zip(data.examples, texts, strict=True)
+        for start, end, _ in one.identifiers
+    )
+    every = left[-1]
+    assert 0.4 < kept / every < 0.6
+    tags = sum(text.count("[") for text in texts)
+    assert 0.8 < tags / every < 1.2  # half of the identifiers, and as many other words
+    assert Errors.of("tag") is None
+    with pytest.raises(InputError, match="precision 0"):
+        Errors.of("tag@0.5/0")
+
+
+def test_the_page_of_a_sweep_shows_what_is_left(tmp_path, grid):
+    plan = Plan(models=(f"b={grid.folder / 'encoders' / 'general'}",), versions=("tag@1", "tag@0.5", "tag@1/0.5"),
+                tests=("raw",), tasks=("clinical_ner",), **SMALL)  # fmt: skip
+    results = Grid(plan, tmp_path / "sweep").run()
+    page = grid_html(results, plan, title="Sweep", watts=None, provenance={})
+    assert "What is left, and what is learnt" in page
+    assert "0 of" in page

@@ -27,9 +27,18 @@ def add(commands: Any) -> None:
     )
     whole.add_argument("out", type=Path, help="folder of results; a killed run goes on there")
     whole.add_argument("--policy", default="surrogate", help="what pseudonymises")
-    for one in (grid, whole):
+    sweep = commands.add_parser("sweep", help="utility against what is left, by recall and by precision: a page")
+    sweep.add_argument("out", type=Path, help="folder of results; a killed run goes on there")
+    sweep.add_argument("--policy", default="surrogate", help="what replaces identifiers")
+    sweep.add_argument("--recalls", type=float, nargs="+", default=[1.0, 0.95, 0.9, 0.75, 0.5, 0.0])
+    sweep.add_argument("--precisions", type=float, nargs="+", default=[0.9, 0.75, 0.5, 0.25], help="at a recall of 1")
+    sweep.add_argument("--model", default="adapted:raw", help="the encoder")
+    for one in (grid, whole, sweep):
         one.add_argument(
-            "--tasks", nargs="+", default=["clinical_ner", "icd10", "phi_ner"], help="made tasks, or corpus:NAME"
+            "--tasks",
+            nargs="+",
+            default=["clinical_ner", "factuality_ner", "phi_ner"],
+            help="made tasks, or corpus:NAME",
         )
         one.add_argument("--folds", type=int, default=10)
         one.add_argument("--documents", type=int, default=200, help="notes of each made task")
@@ -51,6 +60,13 @@ def end_to_end(given: argparse.Namespace) -> int:
     versions = ["raw", given.policy]
     models = [f"adapted:{version}" for version in versions]
     return _run(given, models, versions, versions, title="Pseudonymised from end to end")
+
+
+def sweep(given: argparse.Namespace) -> int:
+    """Run versions with errors put in at chosen rates, all tested on raw notes."""
+    made = [f"{given.policy}@{one:g}" for one in given.recalls]
+    made += [f"{given.policy}@1/{one:g}" for one in given.precisions]
+    return _run(given, [given.model], made, ["raw"], title="Recall and precision of the redaction against utility")
 
 
 def _run(given: argparse.Namespace, models: list[str], versions: list[str], tests: list[str], *, title: str) -> int:

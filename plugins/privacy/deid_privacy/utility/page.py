@@ -8,6 +8,7 @@ from typing import Any
 from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
 from deid_privacy.utility.comparing import ALPHA, Directional, Row, Setting, directional, rows
 from deid_privacy.utility.running import Plan
+from deid_privacy.utility.sweeping import sweep_section
 
 SHOWN = 40
 """Tests in the table at most, the smallest p first."""
@@ -32,6 +33,7 @@ def grid_html(
     made = directional(each)
     done = [one for one in results if "scores" in one]
     faults = [one for one in results if "fault" in one]
+    swept = sweep_section(results, plan)
     significant = [one for one in made if one.corrected < ALPHA]
     return study_html(
         kind="What protection costs",
@@ -45,6 +47,7 @@ def grid_html(
             "Significant, corrected": (f"{len(significant):,}", "after Holm over all tests"),
         },
         sections=[
+            *([swept] if swept else []),
             *(_task(task, own, plan) for task, own in each.items()),
             _tests(made),
             _costs(done, plan, watts),

@@ -12,7 +12,7 @@ from deid_privacy.causal import CausalTrainer
 from deid_privacy.generating import Continuing, continued
 from deid_privacy.opened import open_model
 from deid_privacy.scoring import Scorer
-from deid_privacy.trends import Trend
+from deid_privacy.trends import Trend, Verdict
 from deid_privacy.utility.comparing import Row, Setting
 from deid_privacy.utility.encoders import GENERAL, encoder_of, general_notes
 from deid_privacy.utility.running import Plan, parts
@@ -56,7 +56,7 @@ class Synthesis:
 
     folder: Path
     folds: int = 3
-    documents: int = 120
+    documents: int = 80
     steps: int = 200
     seed: int = 1
     _scores: dict[Recipe | None, Row] = field(default_factory=dict)
@@ -159,7 +159,7 @@ def t10(bench: Synthesis) -> Trend:
     )
     lost = [whole.mean - one.mean for one in (annotator, generator)]
     clear = abs(lost[0] - lost[1]) > max(annotator.deviation, generator.deviation)
-    verdict = "undecided" if not clear else "pass" if lost[0] > lost[1] else "fail"
+    verdict: Verdict = "undecided" if not clear else "pass" if lost[0] > lost[1] else "fail"
     return Trend(verdict, _said(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator))
 
 

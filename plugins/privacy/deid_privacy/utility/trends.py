@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
-from deid_privacy.trends import Trend
+from deid_privacy.trends import Trend, Verdict
 from deid_privacy.utility.comparing import ALPHA, Row, Setting, rows
 from deid_privacy.utility.encoders import ADAPTED, GENERAL
 from deid_privacy.utility.running import Grid, Plan
-from deid_privacy.utility.tuning import Tuning
 
 PSEUDO, FILTERED, TAGGED = "surrogate", "drop_sentence", "tag"
-TASKS = ("clinical_ner", "icd10", "phi_ner")
+TASKS = ("clinical_ner", "factuality_ner", "phi_ner")
 PHI_TASK = "phi_ner"
 
 
@@ -43,7 +42,7 @@ class Tuned:
         if key not in self._rows:
             plan = Plan(
                 models=(model,), versions=(version,), tests=("raw", PSEUDO), tasks=TASKS, folds=self.folds,
-                documents=self.documents, steps=self.steps, tuning=Tuning(epochs=6), seed=self.seed,
+                documents=self.documents, steps=self.steps, seed=self.seed,
             )  # fmt: skip
             folder = self.folder / key.replace(":", "-").replace(" ", "-")
             folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def t2(bench: Tuned) -> Trend:
         abs(first.mean - second.mean) <= ((first.deviation**2 + second.deviation**2) / 2) ** 0.5
         for first, second in pairs.values()
     )
-    verdict = "pass" if near == len(pairs) else "undecided" if 2 * near > len(pairs) else "fail"
+    verdict: Verdict = "pass" if near == len(pairs) else "undecided" if 2 * near > len(pairs) else "fail"
     return Trend(verdict, f"pseudonymised against raw: {_by_task(pairs)}")
 
 
@@ -92,7 +91,7 @@ def t3(bench: Tuned) -> Trend:
     worst = max(losses, key=lambda task: losses[task])
     first, second = pairs[PHI_TASK]
     clear = abs(losses[PHI_TASK]) > max(first.deviation, second.deviation)
-    verdict = "pass" if worst == PHI_TASK and losses[worst] > 0 else "fail"
+    verdict: Verdict = "pass" if worst == PHI_TASK and losses[worst] > 0 else "fail"
     return Trend(verdict if clear or verdict == "fail" else "undecided", f"raw against filtered: {_by_task(pairs)}")
 
 

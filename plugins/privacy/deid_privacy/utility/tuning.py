@@ -110,7 +110,7 @@ class Tuned:
 
 
 class Pooled(torch.nn.Module):
-    """An encoder under a head that reads the mean and the largest of what it says of each sub-token.
+    """An encoder under a head that scores each sub-token; a document has the largest score of each label, and the mean.
 
     A head on the first sub-token alone learns nothing from a few hundred notes, where no sentence task taught it.
     """
@@ -118,15 +118,15 @@ class Pooled(torch.nn.Module):
     def __init__(self, encoder: Any, labels: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.head = torch.nn.Linear(2 * int(encoder.config.hidden_size), labels)
+        self.largest = torch.nn.Linear(int(encoder.config.hidden_size), labels)
+        self.mean = torch.nn.Linear(int(encoder.config.hidden_size), labels)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
         """Return the scores of the labels: (documents, labels)."""
         said = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state.float()
         read = attention_mask[..., None].bool()
-        mean = said.masked_fill(~read, 0).sum(1) / read.sum(1)
-        largest = said.masked_fill(~read, -1e4).amax(1)
-        return SimpleNamespace(logits=self.head(torch.cat([mean, largest], dim=1)))
+        largest = self.largest(said).masked_fill(~read, -1e4).amax(1)
+        return SimpleNamespace(logits=largest + self.mean(said.masked_fill(~read, 0).sum(1) / read.sum(1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def tune(
             rows = _encoded(part, tuned)
             loss = _loss(model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data)
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
         score = tuned.score(dev)["f1"] if dev else float(epoch)
