@@ -40,7 +40,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     private.add_argument("--policy", default="surrogate", help="what replaces what they find")
     private.add_argument("--notes", type=int, default=150, help="ordinary sentences in each part")
     private.add_argument("--steps", type=int, default=240, help="of every training")
-    for one in (plant, trends, private):
+    cost = commands.add_parser("cost", help="what the membership attacks on a release would take, from a share of it")
+    cost.add_argument("model", type=Path, help="folder of the model")
+    cost.add_argument("notes", type=Path, help="notes of the release, as deid reads them")
+    cost.add_argument("--reference", type=Path, help="folder of a model that did not read them")
+    cost.add_argument("--share", type=int, default=100, help="samples to measure on")
+    cost.add_argument("--of", type=int, default=10_000, help="notes to extrapolate to")
+    cost.add_argument("--cores", type=int, default=2)
+    site = commands.add_parser(
+        "site", help="evaluate a program on notes whose labels it cannot read; only counts leave"
+    )
+    site.add_argument("name", help="of the submission, on the leaderboard")
+    site.add_argument("notes", type=Path, help="folder with annotated notes, which the program finds empty")
+    site.add_argument("log", type=Path, help="of evaluations; a line is added")
+    site.add_argument("--seconds", type=float, default=600)
+    site.add_argument("program", nargs=argparse.REMAINDER, help="-- and the program that reads notes and writes spans")
+    board = commands.add_parser("leaderboard", help="the latest scores of each submission")
+    board.add_argument("log", type=Path)
+    for one in (plant, trends, private, cost):
         one.add_argument("--seed", type=int, default=1)
     utility.add(commands)
     given = parser.parse_args(arguments)
@@ -134,7 +151,72 @@ def _trends(given: argparse.Namespace) -> int:
     return 0
 
 
+def _cost(given: argparse.Namespace) -> int:
+    import torch  # noqa: PLC0415 - heavy
+
+    from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415
+    from deid_privacy.auditing import WORDS, opened, samples  # noqa: PLC0415
+    from deid_privacy.costing import costs  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    notes = [document.note for document in read_corpus(str(given.notes)).documents]
+    every = samples(notes, most=10**9, seed=given.seed).texts
+    drawn = samples(notes, most=2 * given.share, seed=given.seed).texts
+    measured, rest = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    if not measured:
+        raise InputError("the notes have no two samples; give more notes")
+    target = opened(given.model, measured)
+    reference = opened(given.reference, measured) if given.reference else None
+    wanted = round(len(every) / len(notes) * given.of)
+    typer.echo(
+        f"{len(measured)} samples of at most {WORDS} words measured on one thread, extrapolated to {given.of:,} notes of "
+        f"{len(every) / len(notes):.2f} samples on {given.cores} cores"
+    )
+    for one in costs(measured, target, reference, rest):
+        typer.echo(
+            f"{one.attack:16} {one.sequences / one.samples:6.1f} sequences a sample, "
+            f"{one.samples / max(one.seconds, 1e-9):8.1f} samples a second of CPU, "
+            f"{one.hours(wanted, cores=given.cores):8.3f} h"
+        )
+    return 0
+
+
+def _site(given: argparse.Namespace) -> int:
+    from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415
+    from deid_privacy.site import evaluate, record  # noqa: PLC0415
+
+    command = given.program[1:] if given.program[:1] == ["--"] else given.program
+    if not command:
+        raise InputError("no program is named; write it after --")
+    if not given.notes.is_dir():
+        raise InputError(f"{given.notes.name} is no folder; put the annotated notes into one of their own")
+    documents = read_corpus(str(given.notes)).documents
+    try:
+        scores = evaluate(command, documents, hidden=[given.notes, given.log.absolute().parent], seconds=given.seconds)
+    except InputError as error:
+        record(given.log, given.name, command, None, str(error))
+        raise
+    record(given.log, given.name, command, scores)
+    typer.echo(json.dumps(scores, indent=1))
+    return 0
+
+
+def _leaderboard(given: argparse.Namespace) -> int:
+    from deid_privacy.site import leaderboard  # noqa: PLC0415
+
+    for name, at, scores in leaderboard(given.log):
+        covered = scores["covered"]
+        typer.echo(
+            f"{name:24} F1 {scores['f1']:.3f}, covered {covered['value']:.3f} [{covered['low']:.3f}, "
+            f"{covered['high']:.3f}], {scores['notes']:,} notes, {at}"
+        )
+    return 0
+
+
 _RUN = {
+    "site": _site,
+    "leaderboard": _leaderboard,
+    "cost": _cost,
     "plant": _plant,
     "trends": _trends,
     "dp": _private,

@@ -9,6 +9,7 @@ import pytest
 from deid_assets.core.errors import InputError
 from deid_privacy.canaries import check_planted, read_canaries
 from deid_privacy.commands import main
+from deid_privacy.costing import Cost
 from deid_privacy.overlap import grams, recall
 from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS
 from deid_privacy.utility import synthesis, trends
@@ -46,3 +47,18 @@ def test_every_trend_has_a_claim_and_is_run_or_says_why_not(capsys):
     assert [line.split()[:2] for line in said] == [["T14", "undecided"]]
     assert main(["trends", "T99"]) == 2
     assert "unknown trend 'T99'" in capsys.readouterr().err
+
+
+def test_the_cost_of_an_audit_is_extrapolated_from_a_share(tmp_path, capsys, causal_folder, other_folder):
+    assert (
+        main(["plant", str(tmp_path / "p"), "--notes", "30", "--people", "2", "--canaries", "1", "--repeats", "1"]) == 0
+    )
+    argv = ["cost", str(causal_folder), str(tmp_path / "p" / "training.jsonl"), "--share", "10", "--of", "10000"]
+    assert main([*argv, "--reference", str(other_folder)]) == 0
+    said = capsys.readouterr().out.splitlines()[1:]
+    assert "10,000 notes" in said[0]
+    found = {line.split()[0]: float(line.split()[1]) for line in said[1:]}
+    assert len(found) == 9
+    assert found["loss"] == 1
+    assert found["neighbourhood"] == 11  # ten neighbours and itself
+    assert Cost("loss", 10, 10, 5.0).hours(7_200, cores=2) == pytest.approx(0.5)

@@ -1,0 +1,175 @@
+"""Evaluation inside a site: a submission reads notes without labels in a process of its own, and only counts leave.
+
+The submission is a program. It reads notes from its standard input and writes spans to its standard output, a JSON object
+per line: ``{"id", "lang", "text"}`` in, ``{"id", "spans": [{"start", "end", "label"}]}`` out. It runs without network, and
+where the labels lie it sees an empty folder. Where this machine cannot do that, nothing runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deid_assets.extending import Document, InputError, Phi
+from deid_assets.extending.measuring import wilson
+
+LEAST = 10
+"""Spans of a category below which its counts are withheld: a count of one may tell a person."""
+_BYTES = 64 * 2**20
+"""Most that a submission may write."""
+
+
+def can_isolate() -> bool:
+    """Whether this machine can hide folders and the network from a process."""
+    unshare = shutil.which("unshare")
+    if not unshare or not shutil.which("setpriv"):
+        return False
+    tried = [unshare, *_APART, "sh", "-c", f"mount -t tmpfs tmpfs /mnt && {_POWERLESS} true"]
+    return subprocess.run(tried, capture_output=True, check=False, timeout=20).returncode == 0  # noqa: S603 - our own
+
+
+_APART = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+_POWERLESS = "setpriv --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all"
+"""Without rights to unmount: a namespace that it makes of its own has these mounts locked."""
+
+
+def evaluate(
+    command: Sequence[str], documents: Sequence[Document], *, hidden: Sequence[Path], seconds: float = 600
+) -> dict[str, Any]:
+    """Return counts and rates of a submission, and nothing else of what it wrote.
+
+    Args:
+        command: The program and its arguments.
+        documents: Notes with gold.
+        hidden: Folders that the program finds empty: where the labels, the log and results lie.
+        seconds: After which it is ended.
+
+    Raises:
+        InputError: It cannot be kept from the labels, failed, took too long, or wrote something else than spans.
+    """
+    if not can_isolate():
+        raise InputError("this machine cannot keep a program from the labels; allow user namespaces (unshare)")
+    notes = [
+        json.dumps({"id": f"n{number}", "lang": one.note.lang, "text": one.note.text}, ensure_ascii=False)
+        for number, one in enumerate(documents)
+    ]
+    written = _run(command, "\n".join(notes) + "\n", [one.resolve() for one in hidden], seconds)
+    found = _read(written, {f"n{number}": len(one.note.text) for number, one in enumerate(documents)})
+    return _scores(documents, found)
+
+
+def _run(command: Sequence[str], given: str, hidden: Sequence[Path], seconds: float) -> bytes:
+    mounts = "".join(f"mount -t tmpfs -o size=1m,mode=555 tmpfs {shlex.quote(str(one))} && " for one in hidden)
+    script = f"{mounts}cd / && ulimit -f {_BYTES // 512} && exec {_POWERLESS} {shlex.join(command)}"
+    with tempfile.TemporaryFile() as out:
+        try:
+            ended = subprocess.run(  # noqa: S603 - what the operator named, apart from labels and network
+                [str(shutil.which("unshare")), *_APART, "sh", "-c", script],
+                input=given.encode(), stdout=out, stderr=subprocess.DEVNULL, timeout=seconds, check=False,
+                env={"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "LANG": "C.UTF-8"},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise InputError(f"the submission took more than {seconds:g} s; allow it more, or refuse it") from None
+        if ended.returncode:
+            raise InputError(f"the submission failed with code {ended.returncode}; its messages are not shown")
+        out.seek(0)
+        return out.read()
+
+
+def _read(written: bytes, known: Mapping[str, int]) -> dict[str, list[tuple[int, int, str]]]:
+    """Return the spans of each note.
+
+    Raises:
+        InputError: A line is no such object; the message has its number and nothing of it.
+    """
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for number, line in enumerate(written.splitlines(), 1):
+        try:
+            said = json.loads(line)
+            name = said["id"]
+            spans = [(int(one["start"]), int(one["end"]), str(Phi(one["label"]).value)) for one in said["spans"]]
+        except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+            raise InputError(f"line {number} of the submission is no object of id and spans; correct it") from None
+        if name not in known or name in found:
+            raise InputError(f"line {number} of the submission answers an unknown note, or one twice; correct it")
+        if any(not 0 <= start < end <= known[name] for start, end, _ in spans):
+            raise InputError(f"line {number} of the submission has a span outside its note; correct it")
+        found[name] = spans
+    return found
+
+
+def _scores(documents: Sequence[Document], found: Mapping[str, Sequence[tuple[int, int, str]]]) -> dict[str, Any]:
+    expected: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    covered: Counter[str] = Counter()
+    said = 0
+    for number, one in enumerate(documents):
+        spans = set(found.get(f"n{number}", ()))
+        said += len(spans)
+        places = {place for start, end, _ in spans for place in range(start, end)}
+        for gold in one.spans:
+            expected[gold.label.value] += 1
+            right[gold.label.value] += (gold.start, gold.end, gold.label.value) in spans
+            covered[gold.label.value] += places.issuperset(range(gold.start, gold.end))
+    every = sum(expected.values())
+    if every < LEAST:
+        raise InputError(f"the notes have {every} gold spans; scores of fewer than {LEAST} are not given")
+    hits = sum(right.values())
+    return {
+        "notes": len(documents),
+        "answered": len(found),
+        "gold": every,
+        "predicted": said,
+        "f1": 2 * hits / (every + said),
+        "precision": _share(hits, said),
+        "recall": _share(hits, every),
+        "covered": _share(sum(covered.values()), every),
+        "covered_by_category": {
+            label: _share(covered[label], expected[label]) for label in sorted(expected) if expected[label] >= LEAST
+        },
+        "withheld_categories": sum(count < LEAST for count in expected.values()),
+    }
+
+
+def _share(hits: int, trials: int) -> dict[str, float] | None:
+    if not trials:
+        return None
+    low, high = wilson(hits, trials)
+    return {"value": hits / trials, "low": low, "high": high}
+
+
+def record(log: Path, name: str, command: Sequence[str], scores: Mapping[str, Any] | None, fault: str = "") -> None:
+    """Append a line to the log: when, what was run (its digest), and the scores or why there are none."""
+    program = Path(shutil.which(command[0]) or command[0])
+    content = program.read_bytes() if program.is_file() else b""
+    digest = hashlib.sha256(content + "\0".join(command).encode()).hexdigest()
+    line = {"at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "submission": name, "sha256": digest}
+    with log.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**line, **({"scores": scores} if scores else {"fault": fault})}) + "\n")
+
+
+def leaderboard(log: Path) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return submission, time and scores of the latest evaluation of each, the best first.
+
+    Raises:
+        InputError: The log is not there, or a line of it is broken.
+    """
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    try:
+        for line in log.read_text("utf-8").splitlines():
+            said = json.loads(line)
+            if "scores" in said:
+                found[said["submission"]] = (said["at"], said["scores"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{log.name}: no log of evaluations; name the one that site evaluate wrote") from None
+    return sorted(((name, *one) for name, one in found.items()), key=lambda row: -row[2]["f1"])
