@@ -58,6 +58,11 @@ def grid_html(
     )
 
 
+def _named(task: str) -> str:
+    words = task.replace("_", " ").replace("phi", "PHI").replace(" ner", " NER")
+    return words[0].upper() + words[1:]
+
+
 def _cell(row: Row) -> str:
     return f"{row.mean:.3f} ± {row.deviation:.3f}"
 
@@ -73,7 +78,7 @@ def _task(task: str, own: Sequence[Row], plan: Plan) -> Section:
              "" if row is base else f"{change:+.3f} ± {spread:.3f}")
         )  # fmt: skip
     return Section(
-        task.replace("_", " ").capitalize(),
+        _named(task),
         columns=("Encoder", "Learnt from", "Tested on", "Folds", "F1", "Difference to the first"),
         rows=body,
         left=3,
@@ -89,7 +94,7 @@ def _measure(task: str) -> str:
 
 
 def _plot(task: str, own: Sequence[Row]) -> bytes:
-    figure, axes = blank(0.9 + 0.24 * len(own), title=task.replace("_", " ").capitalize())
+    figure, axes = blank(0.9 + 0.24 * len(own), title=_named(task))
     for place, row in enumerate(reversed(own)):
         axes.errorbar(row.mean, place, xerr=row.deviation, marker="o", markersize=4, color=FILL, linewidth=1.4)
     axes.set_yticks(range(len(own)), [str(row.setting) for row in reversed(own)], fontsize=7.5, color=INK)
