@@ -27,6 +27,7 @@ from deid_assets.core.detector import Detector
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.trainer import Document
 from deid_assets.core.windows import windows
+from deid_assets.evaluation.intervals import Range
 from deid_assets.evaluation.rewriting import Rewritten, study_category, study_table
 from deid_assets.plugins import load
 from deid_assets.training import read_corpus
@@ -35,6 +36,7 @@ from deid_generative.decode import Decoding, decode
 from deid_generative.folder import read_folder
 from deid_generative.judging import Judgement, judge
 from deid_generative.opening import Use, open_model
+from deid_generative.written import Backend, Written
 from deid_synthesis import make_corpus
 
 SEED = 999
@@ -82,17 +84,33 @@ def queries(path: Path) -> list[Document]:
     return found
 
 
+class Remembered:
+    """A backend that writes each text once, however many rows of a table ask for it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self.version, self.room = backend, backend.version, backend.room
+        self._known: dict[str, Written] = {}
+
+    def units(self, text: str) -> Sequence[Range]:
+        return self._backend.units(text)
+
+    def write(self, texts: Sequence[str]) -> list[Written]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._backend.write(new), strict=True))
+        return [self._known[text] for text in texts]
+
+
 def report(model: Path, documents: Sequence[Document], *, title: str, free: int) -> None:
     folder = read_folder(model)
-    held = open_model(str(model), folder, use=Use(threads=1))
+    held = Remembered(open_model(str(model), folder, use=Use(threads=1)))
     rules = load("rules")
     rows = {
         "generative": judge(held, documents),
-        "generative, bias 0": judge(open_model(str(model), folder, use=Use(bias=0.0, threads=1)), documents),
         "generative, checked": judge(held, documents, checker=rules),
         "rules": of_detector(rules, documents),
     }
     if free:
+        rows["generative, bias 0"] = judge(open_model(str(model), folder, use=Use(bias=0.0, threads=1)), documents)
         rows[f"generative, free, {free} notes"] = judge(
             open_model(str(model), folder, use=Use(constrained=False, threads=1)), documents[:free]
         )

@@ -18,22 +18,22 @@ SHOWN = 40
 def study_md(measures: Measures) -> str:
     """Return the measures of Dorémus et al. (2025): rates with intervals, then the errors by mode, cause and role."""
     rates = [
-        ("notes fully redacted, of those that identify", _share(measures["note_recall"])),
+        ("notes redacted whole", _share(measures["note_recall"])),
         ("names alone", _share(measures["names_only"])),
         ("items removed", _share(measures["recall"])),
-        ("removals that are right", _share(measures["precision"])),
+        ("removals right", _share(measures["precision"])),
         ("F1", f"{measures['f1']:.4f}"),
-        *((f"items removed, {name}", _share(one)) for name, one in measures["recall_by_category"].items()),
+        *((f"{name} removed", _share(one)) for name, one in measures["recall_by_category"].items()),
         ("characters removed", _share(measures["characters_removed"])),
         ("over-redaction", _share(measures["over_redaction"])),
-        ("BLEU-4, corpus and mean of notes", f"{_number(measures['bleu_corpus'])}, {_number(measures['bleu_mean'])}"),
+        ("BLEU-4 corpus, mean", f"{_number(measures['bleu_corpus'])}, {_number(measures['bleu_mean'])}"),
         ("withheld", f"{measures['withheld']:,}"),
-        ("failing notes by mode", _counts(measures["failing_notes_by_mode"])),
-        ("failing notes by category", _counts(measures["failing_notes_by_category"])),
-        ("items left by cause", _counts(measures["left_by_cause"])),
-        ("names left, of patients first", _counts(measures["names_left_by_role"])),
+        ("failing notes, mode", _counts(measures["failing_notes_by_mode"])),
+        ("failing notes, category", _counts(measures["failing_notes_by_category"])),
+        ("items left, cause", _counts(measures["left_by_cause"])),
+        ("names left, whose", _counts(measures["names_left_by_role"])),
     ]
-    return table_md(["Measure", "Value"], rates, left=1)
+    return table_md(["Measure", "Value"], rates, left=2)
 
 
 def alterations_md(measures: Measures) -> str:

@@ -74,7 +74,7 @@ def test_an_adapter_is_trained_shown_with_its_tables_and_detects(installation, n
         event.step_materialization_data.materialization.asset_key: event.step_materialization_data.materialization
         for event in trained.get_asset_materialization_events()
     }[dg.AssetKey("adapter_generative_toy")]
-    assert "notes fully redacted" in made.metadata["rewriting"].value
+    assert "notes redacted whole" in made.metadata["rewriting"].value
     assert {"alterations", "epochs", "annotation_audit", "curve"} <= made.metadata.keys()
 
     done = installation.run(batch)

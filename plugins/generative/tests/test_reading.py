@@ -166,5 +166,8 @@ def test_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes() -> None:
-    assert read_fuzzed(10_000, seed=4) == 10_000
+def test_ten_thousand_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = read_fuzzed(10_000, seed=4)
+    with capsys.disabled():
+        print(f"\n{whole:,} of 10,000 outputs made at random: spans found exactly, all else the note's own bytes")  # noqa: T201 - the figure
+    assert whole == 10_000
