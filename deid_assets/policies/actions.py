@@ -19,11 +19,12 @@ from pydantic import (
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
-from deid_assets.policies.ages import Age90
+from deid_assets.policies.ages import Age90, ShiftAge
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
 from deid_assets.policies.installed import plugin_action
+from deid_assets.policies.regional import KnownUnit, SameRegion
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import MAX_DAYS, Shift
@@ -37,10 +38,13 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "encrypt": Encrypt,
     "hash": Hash,
     "hide": Hide,
+    "known_unit": KnownUnit,
     "mimic_tag": MimicTag,
     "numbered": Numbered,
     "placeholder": Placeholder,
+    "same_region": SameRegion,
     "shift": Shift,
+    "shift_age": ShiftAge,
     "surrogate": Surrogate,
     "tag": Tag,
     "us_state": UsState,
@@ -49,7 +53,10 @@ _REPLACERS: Mapping[str, type[Any]] = {
 }
 ONLY_FOR: Mapping[str, Sequence[Phi]] = {
     "age_90": (Phi.AGE,),
+    "known_unit": (Phi.HOSPITAL,),
+    "same_region": (Phi.CITY, Phi.LOCATION),
     "shift": (Phi.DATE,),
+    "shift_age": (Phi.AGE,),
     "us_state": (Phi.REGION,),
     "year_only": (Phi.DATE,),
     "zip3": (Phi.ZIP,),
@@ -64,6 +71,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "age_width": ("generalize",),
     "date": ("generalize",),
     "max_days": ("shift",),
+    "max_years": ("shift_age",),
     "min_days": ("shift",),
     "whole_weeks": ("shift",),
     "keep_season": ("shift",),
@@ -84,6 +92,7 @@ class Action(BaseModel):
     age_width: int | None = Field(default=None, ge=2, le=45, description="generalize: years in an age band")
     date: Literal["year", "month"] | None = Field(default=None, description="generalize: what stays of a date")
     max_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: largest offset")
+    max_years: int | None = Field(default=None, ge=1, le=10, description="shift_age: largest step")
     min_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: smallest offset")
     whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
     keep_season: bool | None = Field(default=None, strict=True, description="shift: by whole years, so seasons stay")

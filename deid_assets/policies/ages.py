@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
-from deid_assets.policies.drawing import fold, listed
+from deid_assets.policies.drawing import Draw, fold, listed
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.time_words import DECADES, ENDINGS, NUMBERS, OTHER_NUMBERS, SMALL_UNITS, YEARS
 
@@ -103,6 +103,46 @@ class Age90:
         if ages is None:
             return fall_back(text, span, context)
         return POOLED if OVER_89 in ages else text
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftAge:
+    """The age moved by its patient's few years, in digits (Vakili 2025); over 89 it is ``90+``.
+
+    The tag where the age cannot be read, is a range, or is given in months or days: those tell nobody apart by a few years.
+
+    Args:
+        max_years: Largest step, either way, at least 1.
+    """
+
+    max_years: int = 3
+    keyed: ClassVar[str] = "moved ages"
+
+    def __call__(self, text: str, span: Span, context: Context) -> str:
+        ages = ages_of(text, context.note.lang)
+        if ages is not None and OVER_89 in ages:
+            return POOLED
+        age = ages[0].first if ages is not None and len(ages) == 1 and ages[0].first == ages[0].last else None
+        moved = None if age is None else _rewritten(text, age, self._moved(age, context), context.note.lang)
+        return fall_back(text, span, context) if moved is None else moved
+
+    def _moved(self, age: int, context: Context) -> int:
+        draw = Draw(context, f"age {self.max_years}")
+        step = (1 + draw.below(self.max_years)) * (1 if draw.below(2) else -1)
+        return age + step if 0 <= age + step <= _OLDEST else age - step
+
+
+def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
+    """Return the text with another age in digits; ``None`` where it does not say the age once, in years."""
+    digits = re.findall(r"[0-9]+", text)
+    if digits:
+        return text.replace(digits[0], str(moved)) if digits == [str(age)] else None
+    value = fold(text)
+    word = next((match for match in words_of(lang).spelled.finditer(value)), None)
+    if word is None or len(value) != len(text) or words_of(lang).numbers.get(word["number"]) != age:
+        return None
+    start, end = word.span("number")
+    return f"{text[:start]}{moved}{text[end:]}"
 
 
 def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:

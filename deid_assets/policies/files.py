@@ -48,6 +48,7 @@ BUILTIN = (
     "research",
     "safe_harbor",
     "surrogate",
+    "swedish",
     "tag",
 )
 """Names of the policies that come with the package."""

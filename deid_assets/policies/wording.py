@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
-from deid_assets.policies.ages import Age90
+from deid_assets.policies.ages import Age90, ShiftAge
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import AgeBand, Region, YearMonth
 from deid_assets.policies.hashes import Hash
+from deid_assets.policies.regional import KnownUnit, SameRegion
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import Shift
@@ -23,6 +24,9 @@ WORDS: Mapping[type, str] = {
     Blackout: "blacked out",
     Surrogate: "surrogate",
     Age90: "ages over 89 pooled, others kept",
+    ShiftAge: "moved by a few years, over 89 pooled",
+    SameRegion: "surrogate of the same region",
+    KnownUnit: "known institution of the same kind",
     YearOnly: "year kept",
     Zip3: "first three digits, where the area is populous",
     UsState: "US state kept, else tag",

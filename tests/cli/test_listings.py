@@ -35,6 +35,7 @@ def test_a_policy_that_needs_a_key_says_so(deid):
         "i2b2_style",
         "research",
         "surrogate",
+        "swedish",
     ]
 
 

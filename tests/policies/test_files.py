@@ -195,7 +195,13 @@ def test_a_policy_travels_to_another_process(name):
 
 
 def test_only_what_is_drawn_needs_a_key():
-    assert [name for name in BUILTIN if needs_key(load_policy(name))] == ["hash", "i2b2_style", "research", "surrogate"]
+    assert [name for name in BUILTIN if needs_key(load_policy(name))] == [
+        "hash",
+        "i2b2_style",
+        "research",
+        "surrogate",
+        "swedish",
+    ]
 
 
 @pytest.mark.parametrize(
