@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError
@@ -27,21 +29,32 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def choose(wanted: Sequence[str]) -> list[str]:
+def choose(wanted: Sequence[str], *, present: Sequence[str] | None = None, has_card: bool | None = None) -> list[str]:
     """Return execution providers by their names in ONNX Runtime, the best first; the CPU is always the last.
+
+    Where none is named, a card is seen and this build of ONNX Runtime cannot use it, the CPU is taken, and that is said
+    once on standard error.
 
     Args:
         wanted: ``cpu``, ``cuda``, ``tensorrt``; empty for CUDA where a card is seen and the build has it. TensorRT
             builds an engine for minutes at first use, so it is only used where it is asked for.
+        present: Providers of this build; asked of ONNX Runtime where not given.
+        has_card: Whether there is a card of NVIDIA; looked for where not given.
 
     Raises:
         PluginError: A name is unknown, or this build of ONNX Runtime has no such provider.
     """
-    import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
+    if present is None:
+        import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
-    present = onnxruntime.get_available_providers()
-    if not wanted:
-        wanted = ["cuda"] if _PROVIDERS["cuda"] in present and any(path.exists() for path in _NVIDIA) else []
+        present = onnxruntime.get_available_providers()
+    if has_card is None:
+        has_card = any(path.exists() for path in _NVIDIA)
+    if not wanted and has_card:
+        if _PROVIDERS["cuda"] in present:
+            wanted = ["cuda"]
+        else:
+            _say_cpu()
     if unknown := [name for name in wanted if name not in _PROVIDERS]:
         raise PluginError(f"provider {unknown[0]!r} is unknown; choose of {', '.join(_PROVIDERS)}")
     if absent := [name for name in wanted if _PROVIDERS[name] not in present]:
@@ -49,6 +62,36 @@ def choose(wanted: Sequence[str]) -> list[str]:
             f"this ONNX Runtime has no provider {absent[0]!r}; install onnxruntime-gpu instead of onnxruntime"
         )
     return list(dict.fromkeys([*(_PROVIDERS[name] for name in wanted), _PROVIDERS["cpu"]]))
+
+
+@cache
+def _say_cpu() -> None:
+    typer.echo(
+        "warning: there is a card, and this ONNX Runtime cannot use it: networks run on the CPU, many times slower; "
+        'install onnxruntime-gpu instead of onnxruntime, or name the option providers = "cpu"',
+        err=True,
+    )
+
+
+def check_started(chosen: Sequence[str], started: Sequence[str], *, named: bool) -> None:
+    """Refuse a session that runs elsewhere than was chosen: ONNX Runtime itself takes the CPU without a word.
+
+    Args:
+        chosen: As ``choose`` gives them.
+        started: Those that the session has.
+        named: Whether the provider was asked for, or follows from the card that was seen.
+
+    Raises:
+        PluginError: The best of those chosen did not start; the message says what to install.
+    """
+    if chosen[0] in started:
+        return
+    name = next(short for short, long in _PROVIDERS.items() if long == chosen[0])
+    why = "" if named else "there is a card, and "
+    raise PluginError(
+        f"{why}provider {name!r} does not start: its libraries or the driver are missing; install CUDA 12 and cuDNN 9 "
+        "(pip install 'onnxruntime-gpu[cuda,cudnn]'), or set providers = \"cpu\""
+    )
 
 
 class Session:
@@ -82,8 +125,7 @@ class Session:
                 f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"
             ) from error
         started = self._session.get_providers()
-        if providers and chosen[0] not in started:
-            raise PluginError(f"provider {providers[0]!r} does not start; check driver, CUDA and cuDNN, or use 'cpu'")
+        check_started(chosen, started, named=bool(providers))
         if [output.name for output in self._session.get_outputs()] != [OUTPUT]:
             raise PluginError(f"{path} has not the one output {OUTPUT!r}; it is no exported tagger")
         self.inputs = frozenset(entry.name for entry in self._session.get_inputs())
