@@ -3,9 +3,10 @@
 import pytest
 
 from deid_assets import DisjointSpans, Note, Phi, Span, plugins
+from deid_assets.core.detector import Failed, detect
 from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Materials, Recipe, train_model
-from deid_assets.training.run import make_task
+from deid_assets.training.run import make_task, open_model
 
 CHEAPEST = {
     "crf": {"predictions_of": "", "min_patients": 1, "max_iterations": 60},
@@ -17,6 +18,11 @@ CHEAPEST = {
         "new": {"layers": 1, "hidden": 32, "heads": 2, "positions": 64, "vocabulary": 300, "dropout": 0.0},
         "window": 48, "epochs": 40, "batch": 4, "learning_rate": 5e-3, "patience": 40, "collapse_after": 40,
         "threads": 1,
+    },
+    "generative": {
+        "new": {"layers": 2, "width": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 128, "steps": 0},
+        "method": "full", "placeholders": "typed", "learning_rate": 1e-2, "epochs": 2, "batch": 4, "longest": 128,
+        "schedule": "constant", "warm_up": 0.0, "threads": 1, "checker": "",
     },
 }  # fmt: skip
 """Smallest settings with which a trainer learns one word by heart; one not named here is not run."""
@@ -65,3 +71,19 @@ def test_a_strange_development_part_costs_no_run(plugin, scheme, materials, tmp_
     assert card.labels == {"NAME": "NAME", "ZIP": "ZIP"}
     assert card.dev["labels"]["ZIP"]["fn"] == 1
     assert card.dev["notes"] == 4
+
+
+@pytest.mark.slow
+def test_a_model_that_rewrites_is_judged_on_a_strange_development_part(materials, tmp_path):
+    """Two passes teach it nothing, so that only the run itself is asked: judged after each, written and opened."""
+    if "generative" not in plugins.available(plugins.TRAINERS):
+        pytest.skip("plugin generative is not installed")
+    wanted, curve = recipe("generative"), []
+    trainer = plugins.load_trainer("generative")
+    task = make_task(wanted, materials, trainer)
+    trainer.train(task, tmp_path, curve.append)
+    outcomes = detect(open_model(wanted, tmp_path), [one.note for one in materials.dev.documents])
+
+    assert [point.epoch for point in curve if point.dev_f1 is not None] == [1, 2]
+    assert len(outcomes) == 4
+    assert not any(isinstance(one, Failed) for one in outcomes)
