@@ -37,10 +37,13 @@ def _groups(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
 
 
 def _settle(group: list[Candidate], text: str) -> list[Candidate]:
-    origin = group[0].start
-    taken = bytearray(max(candidate.end for candidate in group) - origin)
+    origin, end = group[0].start, max(candidate.end for candidate in group)
+    ranked = sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, SEVERITY[c.label], c.rule))
+    if ranked[0].start == origin and ranked[0].end == end:
+        return ranked[:1]  # as mostly: nothing sticks out
+    taken = bytearray(end - origin)
     kept: list[Candidate] = []
-    for candidate in sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, SEVERITY[c.label], c.rule)):
+    for candidate in ranked:
         for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
             whole = end - start == candidate.end - candidate.start
             first, last = (start + origin, end + origin) if whole else _trimmed(text, start + origin, end + origin)

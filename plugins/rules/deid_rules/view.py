@@ -22,6 +22,7 @@ _TABLE_SIZE = 0x2021
 _POSSESSIVES = ("'s", "\u2019s")
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
+LONG_CHARS = 100_000
 WRAPPED_CHARS = 48
 """A line at least so long that ends with a word may go on in the next."""
 
@@ -110,12 +111,17 @@ class View:
     @cached_property
     def words(self) -> Sequence[str]:
         """Runs of letters, in order."""
-        return Pieces(self.text, self.starts, self.stops)
+        return self._pieces(self.starts, self.stops)
 
     @cached_property
     def gaps(self) -> Sequence[str]:
         """What stands between words: ``gaps[i]`` comes before ``words[i]``; one more than there are words."""
-        return Pieces(self.text, [0, *self.stops], [*self.starts, len(self.text)])
+        return self._pieces([0, *self.stops], [*self.starts, len(self.text)])
+
+    def _pieces(self, starts: list[int], stops: list[int]) -> Sequence[str]:
+        """Cut a text of usual length where asked, for few of its words are; a long one may name people throughout."""
+        pieces = Pieces(self.text, starts, stops)
+        return pieces[:] if len(self.text) > LONG_CHARS else pieces
 
     def key(self, index: int) -> str:
         """A word by its index, as ``key_of`` gives it."""
