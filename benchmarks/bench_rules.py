@@ -35,6 +35,7 @@ HOSTILE = {
     "open brackets": "(" * 1_000_000,
     "blanks": " " * 1_000_000,
     "commas and names": "Lee, John, " * 90_909,
+    "titled names": "Dr Lee, " * 125_000,
 }
 
 

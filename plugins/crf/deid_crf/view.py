@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from deid_assets.extending import Token, tokenize
@@ -23,6 +24,10 @@ _TOO_FAR = len(_NEAR_STEPS)
 _LINE_STEPS = (1, 2, 3, 5, 8, 12, 20, 40)
 _TOKEN_STEPS = (1, 2, 3, 5, 8, 15)
 _MAX_CHUNK = 24
+_NO_FIELD = ("", "", _FAR)
+_FIELD_STEP = [bisect_right(_FIELD_STEPS, since) for since in range(_FIELD_STEPS[-1] + 1)]
+_NEAR_STEP = [bisect_right(_NEAR_STEPS, since) for since in range(1, _NEAR_STEPS[-1])]
+"""Steps of the tokens after a colon, and of those after the end of a prediction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +89,7 @@ def layout(view: View) -> Layout:
         lines += [(" ".join(lows[:2]), before)] * len(lows)
         before = next((last for last, _, step in found if step < _FAR), "")
         top, bottom = bisect_right(_LINE_STEPS, number), bisect_right(_LINE_STEPS, len(ranges) - 1 - number)
-        size = len(lows)
-        places += [
-            (top, bottom, bisect_right(_TOKEN_STEPS, at), bisect_right(_TOKEN_STEPS, size - 1 - at))
-            for at in range(size)
-        ]
+        places += [(top, bottom, left, right) for left, right in _sides(len(lows))]
     return Layout(fields, lines, places, _chunks(view))
 
 
@@ -107,17 +108,22 @@ def _lines(view: View) -> list[range]:
     return [range(first, stop) for first, stop in pairwise(borders)]
 
 
+@lru_cache(256)
+def _sides(size: int) -> list[tuple[int, int]]:
+    """The places of the tokens of a line with so many, from the left and from the right, in steps."""
+    left = [bisect_right(_TOKEN_STEPS, at) for at in range(size)]
+    return list(zip(left, left[::-1], strict=True))
+
+
 def _fields(lows: Sequence[str]) -> list[tuple[str, str, int]]:
     """Return for each token of a line its field's last word, last two words, and the steps since the colon."""
-    found = []
-    last = both = ""
-    since = _FIELD_STEPS[-1]
-    for at, low in enumerate(lows):
-        found.append((last, both, bisect_right(_FIELD_STEPS, since)))
-        since += 1
-        if low == ":":
-            label = [word for word in lows[max(0, at - _LABEL_WORDS) : at] if word.isalpha()]
-            last, both, since = label[-1] if label else "", " ".join(label), 0
+    colons = [at for at, low in enumerate(lows) if low == ":"]
+    found = [_NO_FIELD] * (colons[0] + 1 if colons else len(lows))
+    for colon, end in pairwise([*colons, len(lows) - 1]):
+        label = [word for word in lows[max(0, colon - _LABEL_WORDS) : colon] if word.isalpha()]
+        last, both, size = label[-1] if label else "", " ".join(label), end - colon
+        found += [(last, both, step) for step in _FIELD_STEP[:size]]
+        found += [(last, both, _FAR)] * (size - len(_FIELD_STEP))
     return found
 
 
@@ -146,33 +152,26 @@ def nearby(predictions: Sequence[str]) -> list[tuple[str, int, str, int]]:
 
 def _last(predictions: Sequence[str]) -> list[tuple[str, int]]:
     """The label of the last prediction that ended before each token."""
-    found = []
-    ended, since, current = "", 0, "O"
-    for tag in predictions:
-        since += 1
-        if current != "O" and tag[2:] != current[2:]:
-            ended, since = current[2:], 1
-        current = tag
-        step = bisect_right(_NEAR_STEPS, since)
-        found.append((ended, step) if ended and step < _TOO_FAR else ("", 0))
+    found = [("", 0)] * len(predictions)
+    for at, (before, this) in enumerate(pairwise(predictions), start=1):
+        if before != "O" and this[2:] != before[2:]:
+            ended = [(before[2:], step) for step in _NEAR_STEP[: len(found) - at]]
+            found[at : at + len(ended)] = ended
     return found
 
 
 def elsewhere(view: View, fields: Sequence[tuple[str, str, int]]) -> list[tuple[str, ...]]:
     """Return for each name-like token the fields, and the predictions, under which it stands elsewhere in the note."""
     places: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    predictions = view.predictions or ["O"] * len(view.words)
-    named = [_features(*place) for place in zip(view.words, fields, predictions, strict=True)]
-    for low, names in zip(view.lows, named, strict=True):
+    telling = [at for at, word in enumerate(view.words) if _is_telling(word)]
+    named = [_features(fields[at], view.predictions[at] if view.predictions else "O") for at in telling]
+    for at, names in zip(telling, named, strict=True):
         for name in names:
-            places[low][name] += 1
-    found: list[tuple[str, ...]] = []
-    for word, low, own in zip(view.words, view.lows, named, strict=True):
-        known = places.get(low) if _is_telling(word) else None
-        if not known:
-            found.append(())
-        else:
-            found.append(tuple(sorted(name for name, count in known.items() if count > (name in own))))
+            places[view.lows[at]][name] += 1
+    found: list[tuple[str, ...]] = [()] * len(view.words)
+    for at, own in zip(telling, named, strict=True):
+        if known := places.get(view.lows[at]):
+            found[at] = tuple(sorted(name for name, count in known.items() if count > (name in own)))
     return found
 
 
@@ -180,9 +179,7 @@ def _is_telling(word: str) -> bool:
     return len(word) >= _MIN_LETTERS and (word[0].isupper() or word[0].isdecimal())
 
 
-def _features(word: str, place: tuple[str, str, int], prediction: str) -> tuple[str, ...]:
-    if not _is_telling(word):
-        return ()
+def _features(place: tuple[str, str, int], prediction: str) -> tuple[str, ...]:
     last, _, step = place
     in_field = (f"f{last}",) if last and step < _NEAR_FIELD else ()
     return in_field if prediction == "O" else (*in_field, f"o{prediction[2:]}")

@@ -96,10 +96,10 @@ class Table:
     def numbers(self, keys: Keys) -> Numbers:
         """Return each key's row number."""
         known = self._numbers
-        found = [known.get(key, -1) for key in keys]
-        if -1 in found:
-            self._learn(list(dict.fromkeys(key for key, number in zip(keys, found, strict=True) if number < 0)))
-            found = [known[key] for key in keys]
+        found = list(map(known.get, keys))
+        if None in found:
+            self._learn(list(dict.fromkeys(key for key, number in zip(keys, found, strict=True) if number is None)))
+            found = list(map(known.get, keys))
         return np.array(found, dtype=np.int32)
 
     def _learn(self, keys: Sequence[Hashable]) -> None:
