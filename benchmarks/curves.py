@@ -4,7 +4,7 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/curves.py --work FOLDER 
 
 Each draw splits the patients of a development set anew: one half is drawn from, the other is scored on, as `deid train
 own --curve` does. Gains are in points of the characters of identifiers, `rules` and tagger together against `rules`
-alone; the least score that counts is chosen by cross-validation over the notes drawn. FOLDER keeps the curves.
+alone, under the categories of `score_corpora.py`; the least score that counts is chosen by cross-validation over the notes drawn. FOLDER keeps the curves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from conditions import conditions
-from score_corpora import CORPORA
+from score_corpora import CORPORA, PROFILE
 
+from deid_assets.core.phi import profile
 from deid_assets.training import Corpus, load_recipe, read_corpus
 from deid_assets.training.choosing import Choice
 from deid_assets.training.corpora import owner, split_order
@@ -77,6 +78,8 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
         beside=[read_corpus(source) for source in loaded.corpora],
         sizes=SIZES.get(name, SOME),
         choice=choice,
+        options={"profile": CORPORA[name].annotated_under},
+        profile=profile(PROFILE),
     )
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:

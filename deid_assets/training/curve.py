@@ -12,7 +12,7 @@ from typing import Any
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.errors import ConfigError, InputError, TrainingError
-from deid_assets.core.phi import HARMONISED
+from deid_assets.core.phi import HARMONISED, Profile
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.comparison import Comparison, Ratio, Row
@@ -72,6 +72,8 @@ class Wanted:
         beside: Corpora that are trained on at every size, such as synthetic ones.
         sizes: Notes of one's own, ascending.
         detector: What is there already.
+        options: Keyword options of that detector.
+        profile: Categories that count as identifiers, where the test notes annotate them.
         choice: How the notes after the first are chosen.
         most_lost: Precision of characters that the tagger may cost on the notes that it is trained on.
     """
@@ -82,6 +84,8 @@ class Wanted:
     beside: Sequence[Corpus] = field(default=())
     sizes: Sequence[int] = SIZES
     detector: str = "rules"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    profile: Profile = HARMONISED
     choice: Choice = Choice.RANDOM
     most_lost: float = MOST_LOST
 
@@ -119,7 +123,7 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[li
         raise InputError(f"{len(pool)} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
     by_chance = split_order(pool, seed=wanted.recipe.seed)
     ordered = sorted(pool, key=lambda document: (by_chance[owner(document)], document.note.note_id))
-    detector = plugins.load(wanted.detector)
+    detector = plugins.load(wanted.detector, options=wanted.options)
     there = _answers(detector, test.documents)
     found = {"0": there}
     spent: dict[str, tuple[float | None, float]] = {"0": (None, 0.0)}
@@ -137,7 +141,7 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[li
             ranked = rank(notes, _answers(detector, rest), _answers(model, rest), wanted.choice)
             place = {one.note_id: number for number, one in enumerate(ranked)}
             ordered[size:] = sorted(rest, key=lambda document: place[document.note.note_id])
-    return _points(test, found, spent), len(test.documents)
+    return _points(test, found, spent, wanted.profile), len(test.documents)
 
 
 def _trained(wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress) -> tuple[Detector, float]:
@@ -162,18 +166,18 @@ def _threshold(
             said += [SpanSet.of(document.note, ()) for document in held]
         shutil.rmtree(part, ignore_errors=True)
     there = _answers(detector, tested)
-    alone = _precision(tested, there)
+    alone = _precision(tested, there, wanted.profile)
     for threshold in THRESHOLDS:
         both = [_union(one, other) for one, other in zip(there, _at_least(said, threshold), strict=True)]
-        if alone - _precision(tested, both) <= wanted.most_lost:
+        if alone - _precision(tested, both, wanted.profile) <= wanted.most_lost:
             return threshold
     return None
 
 
-def _precision(documents: Sequence[Document], found: Sequence[SpanSet]) -> float:
+def _precision(documents: Sequence[Document], found: Sequence[SpanSet], profile: Profile) -> float:
     evaluation = evaluate_corpus(
         ((document.spans, spans) for document, spans in zip(documents, found, strict=True)),
-        profile=HARMONISED,
+        profile=profile,
         scope=_scope(documents),
         lengths={document.note.note_id: len(document.note.text) for document in documents},
     )
@@ -217,14 +221,17 @@ def _union(one: SpanSet, other: SpanSet) -> SpanSet:
 
 
 def _points(
-    test: Corpus, found: Mapping[str, Sequence[SpanSet]], spent: Mapping[str, tuple[float | None, float]]
+    test: Corpus,
+    found: Mapping[str, Sequence[SpanSet]],
+    spent: Mapping[str, tuple[float | None, float]],
+    profile: Profile,
 ) -> list[Point]:
     rows: dict[str, Mapping[str, Row]] = {}
     covered: dict[str, int] = {}
     for name, answers in found.items():
         evaluation, rows[name] = evaluate_by_note(
             ((document.spans, spans) for document, spans in zip(test.documents, answers, strict=True)),
-            profile=HARMONISED,
+            profile=profile,
             scope=_scope(test.documents),
             lengths={document.note.note_id: len(document.note.text) for document in test.documents},
         )
