@@ -72,4 +72,4 @@ def test_a_wrong_ranking_is_told(deid, given, tmp_path):
 
     assert done.exit_code != 0
     assert "--by 'uncertain'" in done.stderr
-    assert "uncertainty" in done.stderr
+    assert "did you mean 'uncertainty'?; choose one of disagreement, uncertainty" in done.stderr

@@ -98,7 +98,7 @@ def ranking(name: str) -> Choice:
     Raises:
         ConfigError: There is no such ranking.
     """
-    known = [choice for choice in Choice if choice is not Choice.RANDOM]
+    known = [choice.value for choice in Choice if choice is not Choice.RANDOM]
     if name not in known:
         raise ConfigError(f"--by {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}")
     return Choice(name)

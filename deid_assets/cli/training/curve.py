@@ -59,8 +59,9 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 def _choice(name: str) -> Choice:
-    if name not in {*Choice}:
-        raise ConfigError(f"--choose {name!r}{did_you_mean(name, [*Choice])}; choose one of {', '.join(Choice)}")
+    known = [choice.value for choice in Choice]
+    if name not in known:
+        raise ConfigError(f"--choose {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}")
     return Choice(name)
 
 
