@@ -12,7 +12,7 @@ from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, Shown, show_pages, show_png, show_scores
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.merging import read_held_out
-from deid_assets.assets.scoring import gold_batches, scored_batches
+from deid_assets.assets.scoring import gold_batches, gold_covered, scored_batches
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -39,9 +39,6 @@ SAMPLE_NOTES = 200
 LIMIT_S = 600.0
 """Wall time that a detector may take for the sample, in seconds."""
 
-REPORT_CHECKS = (
-    Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
-)
 BAKEOFF_CHECKS = (
     Check("all_took_part", "Every usable detector has spans in every batch with gold.", blocking=False),
     Check("all_ran", "Every one that took part loaded and answered within the time limit.", blocking=False),
@@ -103,15 +100,7 @@ def make_evaluation_report(_batch: str, installation: Installation, *, detector:
     return AssetOutput(
         tables={"scores": scores_to_table({detector: total})},
         sources=found.sources,
-        verdicts=[
-            Verdict(
-                "gold_covered",
-                passed=len(done) == len(with_gold),
-                blocking=False,
-                counts={"batches_with_gold": len(with_gold), "reported": len(done)},
-                description="Batches without this detector's spans are not in its report.",
-            ).unless(not with_gold, "no batch has gold")
-        ],
+        verdicts=[gold_covered(with_gold, done)],
         counts={"batches": len(done), "annotated_notes": len(gold), "pages": len(pages)},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),

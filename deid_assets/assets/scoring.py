@@ -26,6 +26,7 @@ LEADERBOARD = "leaderboard"
 SCORECARD_CHECKS = (
     Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
 )
+"""Of the evaluation report as well."""
 LEADERBOARD_CHECKS = (
     Check(
         "same_gold",
@@ -33,6 +34,17 @@ LEADERBOARD_CHECKS = (
         blocking=False,
     ),
 )
+
+
+def gold_covered(with_gold: Sequence[str], scored: Sequence[str]) -> Verdict:
+    """Return whether a detector has spans in every batch with gold."""
+    return Verdict(
+        SCORECARD_CHECKS[0].name,
+        passed=len(scored) == len(with_gold),
+        blocking=False,
+        counts={"batches_with_gold": len(with_gold), "scored": len(scored)},
+        description="Batches without this detector's spans are not in its scores.",
+    ).unless(not with_gold, "no batch has gold")
 
 
 def make_scorecard(_batch: str, installation: Installation, *, detector: str, rewrites: bool = False) -> AssetOutput:
@@ -48,15 +60,7 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
     return AssetOutput(
         tables={"scores": scores_to_table(per_batch)},
         sources=[installation.files.receipt(name, batch) for batch in done for name in (GOLD, asset)],
-        verdicts=[
-            Verdict(
-                "gold_covered",
-                passed=len(done) == len(with_gold),
-                blocking=False,
-                counts={"batches_with_gold": len(with_gold), "scored": len(done)},
-                description="Batches without this detector's spans are not in its score.",
-            ).unless(not with_gold, "no batch has gold")
-        ],
+        verdicts=[gold_covered(with_gold, done)],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),

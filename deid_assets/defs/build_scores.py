@@ -40,7 +40,7 @@ def scores_of(
             partial(evaluating.make_evaluation_report, detector=name),
             AssetDeclaration(
                 key=Family.EVALUATION_REPORT.of(name),
-                checks=evaluating.REPORT_CHECKS,
+                checks=scoring.SCORECARD_CHECKS,
                 deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
