@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deid_assets.core.detector import Failed
@@ -77,7 +77,7 @@ class _Run:
 
     def __init__(self, pipeline: Pipeline, batch: Batch) -> None:
         self._pipeline, self._batch = pipeline, batch
-        self._originals = batch.originals(pipeline.policy, pipeline.key)
+        self._originals: Container[str] | None = None
         self.redacted: dict[str, tuple[Note, Redacted]] = {}
         self.withheld: dict[str, Failed] = {}
         self._redact(batch)
@@ -95,6 +95,7 @@ class _Run:
     def _redact(self, batch: Batch) -> Done:
         pipeline = self._pipeline
         done = redact_batch(batch, pipeline.policy, key=pipeline.key, originals=self._originals)
+        self._originals = done.originals
         self.redacted |= {note.note_id: (note, one) for note, one in done.redacted}
         self.withheld |= {failed.note_id: failed for failed in done.withheld}
         return done

@@ -80,15 +80,19 @@ class Done:
         withheld: All others.
         left: Note id to what is left, for each redacted one.
         values: Number of values that were sought.
+        originals: Values that no surrogate was to be.
     """
 
     redacted: Sequence[tuple[Note, Redacted]]
     withheld: Sequence[Failed]
     left: Mapping[str, Survival]
     values: int
+    originals: Container[str] = field(repr=False)
 
 
-def redact_batch(batch: Batch, policy: Policy, *, key: Key, stage: str = STAGE, originals: Container[str] = ()) -> Done:
+def redact_batch(
+    batch: Batch, policy: Policy, *, key: Key, stage: str = STAGE, originals: Container[str] | None = None
+) -> Done:
     """Return each note redacted, or why it is withheld: its replacement failed, or a known value is left in it.
 
     Args:
@@ -96,8 +100,10 @@ def redact_batch(batch: Batch, policy: Policy, *, key: Key, stage: str = STAGE, 
         policy: What with; a category that it keeps is not sought.
         key: For keyed replacers.
         stage: Named by failures.
-        originals: Values of a larger batch, which no surrogate may be.
+        originals: Values of a larger batch, which no surrogate may be; those of this one if not given.
     """
+    if originals is None:
+        originals = batch.originals(policy, key)
     outcomes = redact_all(batch.notes, batch.spans, policy, key=key, stage=stage, originals=originals)
     pairs = [(note, found) for note, found in zip(batch.notes, outcomes, strict=True) if isinstance(found, Redacted)]
     known = [
@@ -113,6 +119,7 @@ def redact_batch(batch: Batch, policy: Policy, *, key: Key, stage: str = STAGE, 
         ],
         left={note_id: one for note_id, one in left.items() if not one.survivors},
         values=values,
+        originals=originals,
     )
 
 

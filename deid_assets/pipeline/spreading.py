@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.values import How, Occurrence, Values, patient_of, values_by_patient
+from deid_assets.pipeline.values import How, Occurrence, Values, values_by_note
 from deid_assets.vocabulary import is_ordinary
 
 SPREAD = "spread"
@@ -30,8 +30,8 @@ def spread(notes: Sequence[Note], spans: Mapping[str, DisjointSpans]) -> dict[st
         spans: Note id to what was found there. Spans that were spread before are no source of others.
     """
     known = [(note, spans[note.note_id]) for note in notes if note.note_id in spans]
-    values = values_by_patient(known, is_value=is_found)
-    return {note.note_id: _spread_note(note, found, values[patient_of(note)]) for note, found in known}
+    values = values_by_note(known, is_value=is_found)
+    return {note.note_id: _spread_note(note, found, values[note.note_id]) for note, found in known}
 
 
 def is_found(span: Span) -> bool:

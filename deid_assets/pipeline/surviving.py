@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from deid_assets.core.note import Note
@@ -10,7 +10,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
 from deid_assets.core.span import Span
 from deid_assets.pipeline.spreading import is_found
-from deid_assets.pipeline.values import How, Patient, Values, patient_of, values_by_patient
+from deid_assets.pipeline.values import How, Values, values_by_note
 
 
 class Survival(NamedTuple):
@@ -37,15 +37,16 @@ def survival_by_note(
             Notes with the same ``patient_id`` share their values. Spans that were spread have no value of their own.
         keep: Categories whose values are not sought.
     """
-    values = values_by_patient(
+    values = values_by_note(
         ((note, spans) for note, spans, _ in redacted),
         is_value=lambda span: span.label not in keep and is_found(span),
     )
-    found = [_survival(note, edits, values) for note, _, edits in redacted]
-    return found, sum(map(len, values.values()))
+    found = [_survival(note, edits, values[note.note_id]) for note, _, edits in redacted]
+    of_patients = {id(one): one for one in values.values()}
+    return found, sum(map(len, of_patients.values()))
 
 
-def _survival(note: Note, edits: Iterable[Edit], values: Mapping[Patient, Values]) -> Survival:
+def _survival(note: Note, edits: Iterable[Edit], values: Values) -> Survival:
     covered = ((edit.start, edit.end) for edit in edits)
-    left = [occurrence.how for occurrence in values[patient_of(note)].occurrences(note.text, covered)]
+    left = [occurrence.how for occurrence in values.occurrences(note.text, covered)]
     return Survival(left.count(How.WHOLE), left.count(How.LOWER_CASE), left.count(How.PART))

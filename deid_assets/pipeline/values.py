@@ -188,25 +188,26 @@ class _Kept:
         return Occurrence(start + shift, end + shift, how, origin)
 
 
-def values_by_patient(
+def values_by_note(
     notes: Iterable[tuple[Note, Iterable[Span]]], *, is_value: Callable[[Span], bool] = lambda _: True
-) -> dict[Patient, Values]:
-    """Return the values that the spans of each patient's notes cover.
+) -> dict[str, Values]:
+    """Return, by note id, the values that the spans of the patient's notes cover: one object for all notes of a patient.
 
     Args:
         notes: Each with its spans. Notes with the same ``patient_id`` share their values.
         is_value: Whether what a span covers is sought.
     """
     values: defaultdict[Patient, Values] = defaultdict(Values)
+    by_note: dict[str, Values] = {}
     for note, spans in notes:
-        of_patient = values[patient_of(note)]
+        of_patient = by_note[note.note_id] = values[patient_of(note)]
         seen: set[tuple[str, Phi]] = set()
         for span in spans:
             text = note.text[span.start : span.end]
             if is_value(span) and (text, span.label) not in seen:
                 seen.add((text, span.label))
                 of_patient.add(text, span, note.lang)
-    return dict(values)
+    return by_note
 
 
 def patient_of(note: Note) -> Patient:

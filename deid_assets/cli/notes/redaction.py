@@ -120,7 +120,7 @@ class Redaction:
 
         disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}
         batch = Batch(notes, spread(notes, disjoint))
-        redacted = redact_batch(batch, self.policy, key=self.key, originals=batch.originals(self.policy, self.key))
+        redacted = redact_batch(batch, self.policy, key=self.key)
         outcomes = {note.note_id: one for note, one in redacted.redacted}
         failed = {one.note_id: one for one in redacted.withheld}
         for note in notes:
