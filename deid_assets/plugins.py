@@ -171,6 +171,10 @@ def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
     Raises:
         PluginError: As for ``load``.
     """
+    if name == "synthetic" and name not in available(CORPORA):
+        raise PluginError(
+            "synthetic notes come from deid-synthesis, which is not installed; pip install deid-synthesis"
+        )
     maker: Callable[..., Any] = _imported(_known(name, CORPORA, "maker of corpora"), "maker of corpora")
     return maker
 
