@@ -35,7 +35,10 @@ def can_isolate() -> bool:
     if not unshare or not shutil.which("setpriv"):
         return False
     tried = [unshare, *_APART, "sh", "-c", f"mount -t tmpfs tmpfs /mnt && {_POWERLESS} true"]
-    return subprocess.run(tried, capture_output=True, check=False, timeout=20).returncode == 0  # noqa: S603 - our own
+    try:
+        return subprocess.run(tried, capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603 - our own
+    except subprocess.TimeoutExpired:
+        return False
 
 
 _APART = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")

@@ -1,0 +1,50 @@
+"""Trends of taggers of generated notes judge nothing where their positive control, the tagger of real notes, learnt nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from deid_privacy.utility.comparing import Row, Setting
+from deid_privacy.utility.synthesis import LEAST, RUNS, Recipe, Synthesis
+
+OTHERS = (
+    Recipe(),
+    Recipe(adapted=0),
+    Recipe(annotated=0.25),
+    Recipe(adapted=0.25),
+    Recipe(size="small"),
+    Recipe(volume=1.0),
+    Recipe(volume=0.05),
+)
+
+
+def _bench(tmp_path, gold: float, scores: dict[Recipe, float]) -> Synthesis:
+    bench = Synthesis(tmp_path)
+    for recipe, score in {None: gold, **dict.fromkeys(OTHERS, gold), **scores}.items():
+        bench._scores[recipe] = Row.of(Setting("tagger", str(recipe), "raw"), [score - 0.001, score, score + 0.001])
+    return bench
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_trend_is_undecided_where_the_tagger_of_real_notes_learnt_nothing(tmp_path, name):
+    judged = RUNS[name](_bench(tmp_path, LEAST / 2, {}))
+    assert judged.verdict == "undecided"
+    assert "nothing to compare with" in judged.numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "verdict"),
+    [
+        ("T9", {Recipe(adapted=0): 0.2}, "pass"),
+        ("T9", {}, "fail"),
+        ("T10", {Recipe(annotated=0.25): 0.4, Recipe(adapted=0.25): 0.65}, "pass"),
+        ("T10", {Recipe(annotated=0.25): 0.65, Recipe(adapted=0.25): 0.4}, "fail"),
+        ("T10", {}, "undecided"),
+        ("T11", {Recipe(size="small"): 0.69}, "pass"),
+        ("T11", {Recipe(size="small"): 0.5}, "fail"),
+        ("T12", {Recipe(volume=0.05): 0.5}, "pass"),
+        ("T12", {}, "fail"),
+    ],
+)
+def test_a_trend_is_judged_by_its_scores(tmp_path, name, scores, verdict):
+    assert RUNS[name](_bench(tmp_path, 0.7, scores)).verdict == verdict
