@@ -85,7 +85,7 @@ class StoreFiles:
         receipt = self.receipt(asset, batch)
         for _ in range(_READ_ATTEMPTS):
             try:
-                found = pq.read_table(pa.BufferReader(self._verified(receipt, table)))
+                found = pq.read_table(pa.BufferReader(_arrow_buffer(self._verified(receipt, table))))
                 return self._seal.open_table(found) if zone_of(asset) is Zone.INTERNAL else found
             except FileNotFoundError:
                 # A writer may have replaced the file between our two reads; then the receipt is new too.
@@ -242,3 +242,10 @@ def _split(receipt: Receipt, name: str) -> tuple[str, str]:
             f"re-materialize {receipt.asset} for batch {receipt.batch}"
         )
     return asset, batch
+
+
+def _arrow_buffer(content: bytes) -> pa.Buffer:
+    """Return a copy in Arrow's memory: its threads let go of Python's only with the interpreter, which aborts at exit."""
+    sink = pa.BufferOutputStream()
+    sink.write(content)
+    return sink.getvalue()
