@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +98,19 @@ def _checked_url(url: str) -> URL:
     return parsed
 
 
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    # Of two connections that change the journal of one new file, SQLite refuses one at once, whatever its timeout.
+    patience_ends = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience_ends:
+                raise
+        time.sleep(0.01)
+
+
 def _prepare_sqlite(engine: Engine, url: URL) -> None:
     if url.database and url.database != ":memory:":
         path = Path(url.database)
@@ -108,7 +123,7 @@ def _prepare_sqlite(engine: Engine, url: URL) -> None:
         # The driver's own transactions leave DDL outside; ours begin in `begin` below.
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -87,6 +89,22 @@ def test_many_processes_may_upgrade_at_once_from_any_folder(database_url: str, t
     for process in running:
         output, _ = process.communicate(timeout=120)
         assert (process.returncode, output) == (0, b"")
+
+
+def test_sqlite_waits_while_another_process_prepares_the_new_file(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "deid.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE theirs (id INTEGER)")
+    commit = threading.Timer(0.3, other.execute, ["COMMIT"])
+    database = Database(f"sqlite:///{tmp_path}/deid.db")
+    commit.start()
+
+    with database.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+    commit.join()
+    other.close()
+    database.close()
 
 
 def test_sqlite_waits_for_other_writers_and_enforces_keys(tmp_path: Path) -> None:
