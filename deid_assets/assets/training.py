@@ -8,9 +8,9 @@ from typing import Any
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
-from deid_assets.assets.training_corpus import TRAINING_CORPUS, read_materials
+from deid_assets.assets.training_corpus import TRAINING_CORPUS, held_out_gold, read_materials
 from deid_assets.core.assets import Family
-from deid_assets.core.errors import DeidError
+from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.trainer import Document
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import load_trainer
@@ -22,11 +22,12 @@ from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, e
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
-from deid_assets.training import Card, Corpus, Recipe, train_model
+from deid_assets.training import Card, Corpus, Recipe, read_card, train_model
 from deid_assets.training.analysis import answer, describe
 from deid_assets.training.analysis_models import Answered
 from deid_assets.training.card import TAGGER
 from deid_assets.training.export import Parity, export_model
+from deid_assets.training.promotion import judge
 from deid_assets.training.run import make_task
 from deid_assets.training.scoring import TagScores, score_outcomes
 from deid_resources.installation import Installation
@@ -35,6 +36,11 @@ from deid_resources.taggers import card_digest, check_packed, pack
 TAGGER_CHECKS = (
     Check("learnt", "The model finds enough of the development notes, which it was not trained on."),
     Check("answered", "The model gave an answer for every development note."),
+    Check(
+        "promoted",
+        "The new model is better than the one in use on gold that neither has seen; else that one stays.",
+        blocking=False,
+    ),
 )
 ONNX_CHECKS = (
     Check("parity", "The fp32 graph finds the very spans of the network, on every development note."),
@@ -48,15 +54,20 @@ ENOUGH_PATIENTS = 10
 def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Train a recipe's model; one that is there, of the same making and as good as its card says, is taken as it is.
 
-    What is signed is scored here: the card of a folder that was there may say anything.
+    What is signed is scored here: the card of a folder that was there may say anything. Where the recipe and its plugin
+    are those of the model in use and the notes alone are others, the new one is stored only if it is better.
     """
     work = _work_folder(installation) / recipe.name
     materials = read_materials(installation, recipe)
-    card = train_model(recipe, materials, work)
+    train_model(recipe, materials, work)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
     if not _is_as_its_card(work, dev, recipe):
         shutil.rmtree(work)
-        card = train_model(recipe, materials, work)
+        train_model(recipe, materials, work)
+    in_use, held = installation.taggers.in_use(recipe.name), held_out_gold(installation, recipe)
+    promoted, shown = promotion(in_use, work, held.documents)
+    work = in_use if in_use is not None and promoted.failed else work
+    card = read_card(work)
     answered, scored = _scored(work, dev, recipe)
     f1 = round(scored.micro.f1 or 0.0, 4)
     floor = installation.settings.gates.tagger_f1
@@ -66,8 +77,9 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     page = installation.settings.reports / f"tagger-{recipe.name}.html"
     return AssetOutput(
         tables={"files": files},
-        sources=[installation.files.receipt(TRAINING_CORPUS, ALL)],
+        sources=[installation.files.receipt(TRAINING_CORPUS, ALL), *held.receipts],
         verdicts=[
+            promoted,
             Verdict("learnt", f1 >= floor, True, {"f1": f1, "floor": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
                 "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
@@ -80,6 +92,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
             "bytes": card.size_bytes,
         },
         metadata={
+            **shown,
             **show_card(card),
             **show_rewriting(work, dev),
             **show_analysis(analysis),
@@ -87,6 +100,47 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         },
         publish=lambda _: _write(page, analysis_html(analysis)),
     )
+
+
+def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) -> tuple[Verdict, Shown]:
+    """Return whether a newly trained model may take the place of the one in use, and the table of it.
+
+    It is not applicable where nothing but the notes could be compared: no model in use, the very same one, or one of
+    another recipe or plugin; a change of those is somebody's decision.
+    """
+    name, new = TAGGER_CHECKS[2].name, read_card(candidate)
+    old = None if in_use is None else read_card(in_use)
+    why = (
+        "no model was in use"
+        if in_use is None or old is None
+        else "it is the model in use"
+        if old.fingerprint == new.fingerprint
+        else "the recipe or its plugin changed"
+        if (old.recipe, old.settings, old.plugin) != (new.recipe, new.settings, new.plugin)
+        else ""
+    )
+    if in_use is None or why:
+        return Verdict(name, True, False).unless(True, why), {}
+    try:
+        done = judge(in_use, candidate, held)
+    except InputError as error:
+        return Verdict(name, False, False, {}, "The model in use stays.", reasons=[str(error)]), {}
+    gap = done.difference
+    counts: dict[str, float] = {"notes": done.notes, "units": done.units}
+    counts |= {"gain": round(gap.value, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)} if gap else {}
+    message = f"Strict F1 on held-out gold, paired bootstrap over {done.unit}s." + (
+        "" if done.is_better else " The interval is not above zero: the model in use stays."
+    )
+    rows = [
+        (
+            each,
+            f"{of.gold:,}",
+            *("-" if value is None else f"{value:.4f}" for value in (of.precision, of.recall, of.f1)),
+        )
+        for each, of in (("in use", done.in_use), ("new", done.candidate))
+    ]
+    table = table_md(["Model", "Gold", "P", "R", "F1"], rows, left=1)
+    return Verdict(name, done.is_better, False, counts, message), {"promotion": Markdown(f"{message}\n\n{table}")}
 
 
 def show_rewriting(model: Path, dev: Sequence[Document]) -> Shown:

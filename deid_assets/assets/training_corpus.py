@@ -1,6 +1,7 @@
 """training_corpus: what the recipes learn from, each corpus once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,8 +53,12 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
     sources: list[Receipt] = []
     for number, (name, labels, annotated) in enumerate(_wanted(recipes)):
         if name == GOLD:
-            documents, receipts = _gold(installation)
+            documents, receipts = _gold(installation, learnt=True)
             sources += receipts
+            if not documents:
+                raise InputError(
+                    "no note of a patient to learn from is annotated; wait for gold, or name another corpus"
+                )
         else:
             (documents,) = installation.detectors.map(_read, [(name, labels, annotated)])
         rows.append((f"corpus_{number}", name, labels, annotated))
@@ -97,8 +102,28 @@ def _numbered(note: Note, number: int) -> Note:
     return Note(f"{number}/{note.note_id}"[:200], note.text, note.patient_id, note.lang)
 
 
-def _gold(installation: Installation) -> tuple[list[Document], list[Receipt]]:
-    """Return what people annotated of the training patients, and the receipts of it."""
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Gold of patients that no tagger learns from, and the receipts of it."""
+
+    documents: Sequence[Document] = field(default=(), repr=False)
+    receipts: Sequence[Receipt] = ()
+
+
+def held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
+    """Return what people annotated of other patients than those that a recipe with the corpus ``gold`` learns from."""
+    if GOLD not in recipe.corpora:
+        return HeldOut()
+    documents, receipts = _gold(installation, learnt=False)
+    notes = [_numbered(document.note, number) for number, document in enumerate(documents)]
+    spans = [document.spans for document in documents]
+    return HeldOut(
+        [Document(note, DisjointSpans.of(note, found)) for note, found in zip(notes, spans, strict=True)], receipts
+    )
+
+
+def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], list[Receipt]]:
+    """Return what people annotated of the patients to learn from, or of the others, and the receipts of it."""
     documents: list[Document] = []
     receipts: list[Receipt] = []
     for batch in gold_batches(installation):
@@ -107,10 +132,8 @@ def _gold(installation: Installation) -> tuple[list[Document], list[Receipt]]:
         documents += (
             Document(note, DisjointSpans.of(note, gold[note.note_id]))
             for note in read_notes_of(batch, installation)
-            if note.note_id in gold and installation.is_learnt_from(note)
+            if note.note_id in gold and installation.is_learnt_from(note) is learnt
         )
-    if not documents:
-        raise InputError("no note of a patient to learn from is annotated; wait for gold, or name another corpus")
     return documents, receipts
 
 

@@ -15,6 +15,6 @@ from deid_assets.cli.keeping import gazetteers, identities, vault
 from deid_assets.cli.measuring import bench, sampling
 from deid_assets.cli.measuring import commands as measuring_commands
 from deid_assets.cli.notes import deidentification, detection, release_diff
-from deid_assets.cli.training import commands, models, pretraining
+from deid_assets.cli.training import commands, models, pretraining, retraining
 
 __all__ = ["app"]

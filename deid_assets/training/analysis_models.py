@@ -10,13 +10,13 @@ from typing import Any
 from deid_assets.core.detector import Failed
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
-from deid_assets.evaluation.comparison import COLUMNS, Comparison, Interval, Ratio, Row
+from deid_assets.evaluation.comparison import Comparison, Interval, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus
-from deid_assets.training.scoring import TagScores, score_outcomes
+from deid_assets.training.scoring import score_outcomes, strict_rows
 
 _UNCOMPARED = frozenset({"name", "description", "licence", "onnx", "settings"})
 
@@ -55,7 +55,7 @@ def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) 
     scores = [score_outcomes(one.outcomes, documents, native=one.native) for one in answered]
     known = {document.note.note_id: document.note.patient_id for document in documents}
     comparison = compare(
-        {name: _rows(of, documents) for name, of in zip(names, scores, strict=True)},
+        {name: strict_rows(of, documents) for name, of in zip(names, scores, strict=True)},
         patients={note: patient for note, patient in known.items() if patient is not None},
         seed=seed,
     )
@@ -123,15 +123,6 @@ def _written(value: Any) -> str:
         return ", ".join(map(_written, value)) or "none"
     text = str(value)
     return Path(text).name if "/" in text else text
-
-
-def _rows(scores: TagScores, documents: Sequence[Document]) -> dict[str, Row]:
-    """Return strict counts of each note under the tag labels; of the other schemes nothing is counted."""
-    rest = (0,) * (3 * (len(COLUMNS) - 1))
-    return {
-        document.note.note_id: (counts.tp, counts.fp, counts.fn, *rest)
-        for document, counts in zip(documents, scores.notes, strict=True)
-    }
 
 
 def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:

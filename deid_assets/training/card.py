@@ -42,6 +42,18 @@ class Run(_Section):
     kept: bool = False
 
 
+class Seen(_Section):
+    """Names of the patients and texts that a model was trained on or chosen by; see ``training.seen``.
+
+    Args:
+        mark: Name of nothing, which says under which key the others were made.
+        names: In order.
+    """
+
+    mark: str
+    names: tuple[str, ...] = Field(repr=False)
+
+
 class Card(_Section):
     """Card of a model.
 
@@ -56,6 +68,7 @@ class Card(_Section):
         scheme: Tag scheme.
         grouping: Sentences in one input.
         corpora: Training, development and test sets.
+        seen: Whose notes it was trained on or chosen by; none in a card of an earlier version.
         inexact: Training spans that begin or end inside a token, and were widened.
         curve: Of the kept run.
         runs: Every run, with its score on the development notes.
@@ -80,6 +93,7 @@ class Card(_Section):
     scheme: str
     grouping: int
     corpora: tuple[Learnt, ...]
+    seen: Seen | None = None
     inexact: int
     curve: tuple[Epoch, ...]
     runs: tuple[Run, ...]

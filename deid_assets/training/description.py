@@ -17,6 +17,7 @@ from deid_assets.training.card import Card, Learnt, Run, digests
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores
+from deid_assets.training.seen import seen_of
 
 _SOFTWARE = ("deid-assets", "flair", "numpy", "scipy", "tokenizers", "torch", "transformers")
 
@@ -71,6 +72,7 @@ def describe(
         scheme=task.scheme.value,
         grouping=task.grouping,
         corpora=tuple(_corpora(task, corpora)),
+        seen=seen_of([*(each.note for phase in [*task.phases, task.dev] for each in phase), *task.raw]),
         inexact=sum(_inexact(document, task) for phase in task.phases for document in phase),
         curve=tuple(best.curve),
         runs=tuple(_run(one, is_kept=one is best) for one in runs),

@@ -13,6 +13,7 @@ from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document, tag_label
+from deid_assets.evaluation.comparison import COLUMNS, Row
 from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.evaluation.six_scores import Granularity, Level, six_scores
@@ -121,3 +122,12 @@ def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Doc
     names = sorted({*true, *wrong, *missed})
     labels = {name: Counts(true[name], wrong[name], missed[name]) for name in names}
     return TagScores(labels, notes, len(failed))
+
+
+def strict_rows(scores: TagScores, documents: Sequence[Document]) -> dict[str, Row]:
+    """Return strict counts of each note under the tag labels, to compare; of the other schemes nothing is counted."""
+    rest = (0,) * (3 * (len(COLUMNS) - 1))
+    return {
+        document.note.note_id: (counts.tp, counts.fp, counts.fn, *rest)
+        for document, counts in zip(documents, scores.notes, strict=True)
+    }

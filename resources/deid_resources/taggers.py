@@ -123,6 +123,7 @@ class TaggerModels:
         self._whole: set[Path] = set()
         self.recipes = recipes
         self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
+        self._trained = {name: trained_asset(recipe, plugins) for name, recipe in recipes.items()}
         self._installed = {name for name, recipe in recipes.items() if recipe.plugin in plugins}
         self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
 
@@ -145,6 +146,13 @@ class TaggerModels:
         """Return the models that were never trained, but for those in shadow whose plugin is not installed."""
         needed = [name for name in self._assets if name in self._settings.ensemble or name in self._installed]
         return [self._assets[name] for name in needed if self._files.find(self._assets[name], ALL) is None]
+
+    def in_use(self, name: str) -> Path | None:
+        """Return the folder of the model that a recipe's last training stored; none where there is none whole."""
+        try:
+            return self.unpacked(self._trained[name])
+        except ProvenanceError:
+            return None
 
     def holds_back(self, assets: Collection[str]) -> bool:
         """Whether one of these models is the ensemble's, so that no batch can be made without it."""

@@ -210,6 +210,32 @@ def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_reco
     assert learnt + scored == 24
 
 
+def test_new_gold_replaces_the_model_in_use_only_if_the_new_one_is_better(installation, note_records, needs):
+    needs("crf")
+    with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), ensemble=["stencil"], gates="tagger_f1 = 0.0")
+
+    def trained_on(*batches):
+        for batch in batches:
+            assert installation.run(batch, "raw_notes", "gold_annotations").success
+        done = installation.run(None, job="train_taggers")
+        assert done.success, installation.failures(done)
+        return installation.opened().files.receipt("tagger_mine", ALL)
+
+    first = trained_on(installation.receive(many(note_records, 24)))
+    assert first.verdicts["promoted"]["counts"] == {}
+    assert not first.verdicts["promoted"]["passed"]
+
+    grown = trained_on(installation.receive([record for at in range(24, 120, 8) for record in note_records(at)]))
+    gain = grown.verdicts["promoted"]
+    assert gain["passed"] is (gain["counts"]["low"] > 0)
+    assert (grown.counts["card"] != first.counts["card"]) is gain["passed"]
+
+    again = trained_on(installation.receive(note_records(120)))
+    assert not again.verdicts["promoted"]["passed"]
+    assert again.verdicts["promoted"]["counts"]["low"] <= 0
+    assert again.counts["card"] == grown.counts["card"]
+
+
 def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, note_records, needs):
     needs("transformers", "onnx")
     with_recipe(installation, ENCODER, ensemble=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3")

@@ -90,7 +90,7 @@ def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) 
     before = (out / CARD).stat().st_mtime_ns if (out / CARD).exists() else None
     card = train_model(recipe, wanted.materials[recipe.name], out, progress=progress)
     if as_json:
-        print_json(card.model_dump(mode="json"))
+        print_json(card.model_dump(mode="json", exclude={"seen"}))
         return 0
     if before == (out / CARD).stat().st_mtime_ns:
         say(f"{out} is up to date")
