@@ -104,11 +104,12 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience_ends:
                 raise
-        time.sleep(0.01)
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _prepare_sqlite(engine: Engine, url: URL) -> None:
