@@ -24,7 +24,8 @@ export HF_HUB_OFFLINE := 1
 PIP_INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := deid_assets resources plugins tests benchmarks docs
 PLUGINS := -e plugins/annotation -e plugins/rules -e plugins/presidio -e plugins/crf -e plugins/clinical_formats -e plugins/corpus_formats \
-	-e plugins/document_formats -e plugins/edit_maps -e plugins/hips -e plugins/reidentification -e plugins/synthesis
+	-e plugins/document_formats -e plugins/edit_maps -e plugins/hips -e plugins/reidentification -e plugins/surrogates \
+	-e plugins/synthesis
 # Deduce takes minutes to start for the first time.
 TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
 MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)

@@ -33,14 +33,15 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
+from deid_assets.policies.batches import originals_of
 from deid_assets.policies.drawing import fold
-from deid_assets.policies.locales import locale_of
-from deid_assets.policies.names import full_name, parse
-from deid_assets.policies.surrogate import Surrogate, originals_of
-from deid_assets.policies.words import is_name
 from deid_assets.privacy.audit import Case
 from deid_hips.attack import Setting, attack
 from deid_hips.drawing import hips_md
+from deid_surrogates.locales import locale_of
+from deid_surrogates.names import full_name, parse
+from deid_surrogates.surrogate import Surrogate
+from deid_surrogates.words import is_name
 from deid_synthesis import make_corpus
 from deid_zero_shot import candidates
 from deid_zero_shot.frames import WORDED

@@ -95,7 +95,7 @@ def _pipeline(
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
     from deid_assets.pipeline.resolving import by_note  # noqa: PLC0415
     from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
-    from deid_assets.policies.surrogate import require_packs  # noqa: PLC0415
+    from deid_assets.policies.batches import require_packs  # noqa: PLC0415
 
     chosen = load_policy(policy)
     loaded = [_detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors]

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ from deid_assets.core.errors import DeidError, PluginError, class_name, did_you_
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Trainer
+from deid_assets.own_plugins import missing
 from deid_assets.system.digests import digest_of_files, files_below
 
 GROUP = "deid_assets.detectors"
@@ -90,8 +92,9 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
     ``fault``, so that one broken plugin hides none of the others.
     """
     found: dict[str, Plugin] = {}
+    digest = cache(_digest)  # a package may bring several
     for entry_point in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
-        plugin = _describe(entry_point)
+        plugin = _describe(entry_point, digest(entry_point.module.partition(".")[0]))
         if plugin.name in found:
             rival = found[plugin.name]
             fault = f"named by both {rival.distribution} and {plugin.distribution}; uninstall one"
@@ -171,10 +174,6 @@ def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
     Raises:
         PluginError: As for ``load``.
     """
-    if name == "synthetic" and name not in available(CORPORA):
-        raise PluginError(
-            "synthetic notes come from deid-synthesis, which is not installed; pip install deid-synthesis"
-        )
     maker: Callable[..., Any] = _imported(_known(name, CORPORA, "maker of corpora"), "maker of corpora")
     return maker
 
@@ -197,6 +196,8 @@ def load_declaration(plugin: Plugin, kind: str) -> object:
 def _known(name: str, group: str, kind: str) -> Plugin:
     known = available(group)
     if name not in known:
+        if remedy := missing(group, name):
+            raise PluginError(f"{kind} {name!r}: {remedy}")
         raise PluginError(
             f"unknown {kind} {name!r}{did_you_mean(name, known)}; installed: {', '.join(known) or 'none'}"
         )
@@ -264,11 +265,11 @@ def _check_options(plugin: Plugin, kind: str, loaded: Callable[..., object], opt
             )
 
 
-def _describe(entry_point: EntryPoint) -> Plugin:
+def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     fields = entry_point.dist.metadata if entry_point.dist else None
     metadata = {name: fields[name] for name in ("Name", "Version", "Summary", "Keywords") if fields and name in fields}
     keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
-    digest, fault = _digest(entry_point.module)
+    digest, fault = found
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
         fault = f"name must match ^{form.pattern}$"

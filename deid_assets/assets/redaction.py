@@ -32,8 +32,8 @@ from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.pipeline.searching import Draw, Hits, verify
+from deid_assets.policies.batches import originals_of, require_packs
 from deid_assets.policies.collisions import Originals
-from deid_assets.policies.surrogate import originals_of, require_packs
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.text_checks import changed_verdict, complete

@@ -9,6 +9,7 @@ from deid_assets.cli.app import app, guarded
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.plugged import OfCorpus
 from deid_assets.cli.tables import print_rows
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS
@@ -35,16 +36,15 @@ def detectors(*, as_json: JsonOption = False) -> int:
 @guarded
 def policies(*, as_json: JsonOption = False) -> int:
     """List the policies that come with deid."""
-    from deid_assets.policies import descriptions, load_policy, needs_key  # noqa: PLC0415 - loads Faker
+    from deid_assets.policies import descriptions, load_policy, needs_key  # noqa: PLC0415 - loads pydantic
 
-    rows = [
-        {
-            "name": name,
-            "key": "DEID_KEY" if needs_key(load_policy(name)) else "",
-            "description": description,
-        }
-        for name, description in descriptions().items()
-    ]
+    rows = []
+    for name, description in descriptions().items():
+        try:
+            key, fault = "DEID_KEY" if needs_key(load_policy(name)) else "", ""
+        except ConfigError as error:
+            key, fault = "", str(error)
+        rows.append({"name": name, "key": key, "description": fault or description, "fault": fault})
     return print_rows(rows, columns=("name", "key", "description"), as_json=as_json)
 
 

@@ -11,19 +11,8 @@ from typer.core import TyperGroup
 
 from deid_assets import plugins
 from deid_assets.core.errors import PluginError
+from deid_assets.own_plugins import missing
 from deid_assets.plugins import COMMANDS
-
-OUTSIDE = {
-    COMMANDS: {
-        **dict.fromkeys(("adjudicate", "agreement", "audit-gold", "corrections"), "deid-annotation"),
-        **dict.fromkeys(("map-spans", "repopulate", "twin"), "deid-edit-maps"),
-    },
-    f"{COMMANDS}.corpus": {
-        "make": "deid-synthesis",
-        **dict.fromkeys(("stats", "lengths", "repair", "space"), "deid-corpora"),
-    },
-}
-"""Commands of this project's own plugins, by group, with the distribution that brings each: an error names it."""
 
 
 class WithPlugins(TyperGroup):
@@ -48,10 +37,8 @@ class WithPlugins(TyperGroup):
         own = super().get_command(ctx, cmd_name)
         found = plugins.available(self.entry_points) if own is None else {}
         if cmd_name not in found:
-            if own is None and (missing := OUTSIDE.get(self.entry_points, {}).get(cmd_name)):
-                raise typer.BadParameter(
-                    f"{cmd_name} comes from {missing}, which is not installed; pip install {missing}"
-                )
+            if own is None and (remedy := missing(self.entry_points, cmd_name)):
+                raise typer.BadParameter(f"{cmd_name}: {remedy}")
             return own
         try:
             return _command(cmd_name, plugins.load_declaration(found[cmd_name], "command"))

@@ -9,7 +9,7 @@ of. ``commands``: what commands of ``deid`` are made of.
 contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
-from deid_assets.core.detector import Detector, Failed, runs_of
+from deid_assets.core.detector import Detector, Failed, is_interrupt, runs_of
 from deid_assets.core.errors import (
     ConfigError,
     DeidError,
@@ -20,8 +20,10 @@ from deid_assets.core.errors import (
     OffsetError,
     OverlapError,
     PluginError,
+    PolicyError,
     TrainingError,
     UnknownLabelError,
+    class_name,
     did_you_mean,
 )
 from deid_assets.core.label_maps import PHI, label_map
@@ -68,6 +70,7 @@ __all__ = [
     "OverlapError",
     "Phi",
     "PluginError",
+    "PolicyError",
     "Profile",
     "Report",
     "Span",
@@ -80,12 +83,14 @@ __all__ = [
     "UnknownLabelError",
     "Window",
     "check_same_text",
+    "class_name",
     "decode",
     "did_you_mean",
     "encode",
     "entities",
     "grouping_for",
     "inputs",
+    "is_interrupt",
     "label_map",
     "labelled",
     "limited",

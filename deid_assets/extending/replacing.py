@@ -1,34 +1,43 @@
 """What an action of a policy, which draws other values, is made of; ``docs/policies.md`` shows how a plugin brings one."""
 
-from deid_assets.core.errors import PolicyError
+from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context, Policy, Replacer
-from deid_assets.policies.drawing import Draw, cased_like, fold, listed
-from deid_assets.policies.evidence import stands_in
+from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, PERSONAL, covered, normal
+from deid_assets.policies.dates import moved_day, patient_days, shifted
+from deid_assets.policies.drawing import (
+    ATTEMPTS,
+    Draw,
+    cased_like,
+    characters_of,
+    digits_of,
+    fold,
+    listed,
+    owner_of,
+    spelt_out,
+)
 from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.locales import languages, locale_of
-from deid_assets.policies.names import is_somebodys, other_initials, parse
-from deid_assets.policies.shapes import reshape
-from deid_assets.policies.surrogate import LISTS, Surrogate
-from deid_assets.policies.words import is_name
 
 __all__ = [
-    "LISTS",
+    "ATTEMPTS",
+    "IDENTIFIERS",
+    "NUMBERS",
+    "PERSONAL",
     "Context",
     "Draw",
+    "Key",
     "Policy",
-    "PolicyError",
     "Replacer",
-    "Surrogate",
     "cased_like",
+    "characters_of",
+    "covered",
+    "digits_of",
     "fall_back",
     "fold",
-    "is_name",
-    "is_somebodys",
-    "languages",
     "listed",
-    "locale_of",
-    "other_initials",
-    "parse",
-    "reshape",
-    "stands_in",
+    "moved_day",
+    "normal",
+    "owner_of",
+    "patient_days",
+    "shifted",
+    "spelt_out",
 ]

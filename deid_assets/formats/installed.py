@@ -17,6 +17,7 @@ from deid_assets.core.errors import InputError, PluginError
 from deid_assets.formats.catalogue import BUILT_IN, Format
 from deid_assets.formats.options import FormatOptions
 from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
+from deid_assets.own_plugins import missing
 from deid_assets.plugins import FORMATS as GROUP
 from deid_assets.plugins import Plugin, available, load_declaration
 
@@ -27,14 +28,12 @@ class Outside:
 
     Args:
         name: As in ``Format``.
-        plugin: Distribution that brings it.
         suffixes: As in ``Format``.
         is_told: As in ``Format``.
         group: Of its options.
     """
 
     name: str
-    plugin: str
     suffixes: tuple[str, ...]
     is_told: Callable[[Path], bool | None] | None = None
     group: str = ""
@@ -42,32 +41,26 @@ class Outside:
     @property
     def fault(self) -> str:
         """Why it is not there."""
-        return f"its plugin {self.plugin} is not installed; pip install {self.plugin}"
+        return missing(GROUP, self.name)
 
 
-_CORPORA, _CLINICAL, _DOCUMENTS, _DOCUMENTS_GROUP = (
-    "deid-corpus-formats",
-    "deid-clinical-formats",
-    "deid-document-formats",
-    "documents",
-)
 _GROUPS = frozenset({"column", "conll", "archives"})
 """Of the options that are always there."""
 OUTSIDE: Mapping[str, Outside] = MappingProxyType(
     {
         known.name: known
         for known in (
-            Outside("brat", _CORPORA, (".txt", ".ann")),
-            Outside("i2b2", _CORPORA, (".xml",)),
-            Outside("conll", _CORPORA, (".conll", ".iob", ".iob2", ".bio")),
-            Outside("cda", _CLINICAL, (".xml", ".cda"), is_cda),
-            Outside("fhir", _CLINICAL, (".ndjson", ".json", ".jsonl"), is_fhir),
-            Outside("hl7", _CLINICAL, (".hl7", ".er7")),
-            Outside("omop", _CLINICAL, (".parquet", ".pq", ".omop"), is_omop),
-            Outside("docx", _DOCUMENTS, (".docx", ".docm"), group=_DOCUMENTS_GROUP),
-            Outside("eml", _DOCUMENTS, (".eml",), group=_DOCUMENTS_GROUP),
-            Outside("pdf", _DOCUMENTS, (".pdf",), group=_DOCUMENTS_GROUP),
-            Outside("rtf", _DOCUMENTS, (".rtf",), group=_DOCUMENTS_GROUP),
+            Outside("brat", (".txt", ".ann")),
+            Outside("i2b2", (".xml",)),
+            Outside("conll", (".conll", ".iob", ".iob2", ".bio")),
+            Outside("cda", (".xml", ".cda"), is_cda),
+            Outside("fhir", (".ndjson", ".json", ".jsonl"), is_fhir),
+            Outside("hl7", (".hl7", ".er7")),
+            Outside("omop", (".parquet", ".pq", ".omop"), is_omop),
+            Outside("docx", (".docx", ".docm"), group="documents"),
+            Outside("eml", (".eml",), group="documents"),
+            Outside("pdf", (".pdf",), group="documents"),
+            Outside("rtf", (".rtf",), group="documents"),
         )
     }
 )
@@ -143,10 +136,10 @@ FORMATS: Mapping[str, Format] = _Usable()
 
 def known_by_files() -> list[Format | Outside]:
     """Return every format that a file may be in, usable or not."""
-    return [*FORMATS.values(), *missing()]
+    return [*FORMATS.values(), *absent()]
 
 
-def missing() -> list[Outside]:
+def absent() -> list[Outside]:
     """Return the formats of this project's plugins that cannot be used."""
     return [known for name, known in OUTSIDE.items() if name not in FORMATS]
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.formats.installed import missing, option_groups
+from deid_assets.formats.installed import absent, option_groups
 from deid_assets.formats.options import Archives, Columns, Conll, FormatOptions, ReadOptions
 from deid_assets.formats.selection import IGNORED
 
@@ -70,7 +70,7 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
 def _unknown(setting: str, name: str) -> ConfigError:
     group = name.partition(".")[0]
     keys = ", ".join([*READ_SETTINGS, *_defaults(option_groups())])
-    lacking = next((f"; {known.fault}" for known in missing() if known.group == group), "")
+    lacking = next((f"; {known.fault}" for known in absent() if known.group == group), "")
     return ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {keys}{lacking}")
 
 

@@ -15,7 +15,7 @@ from deid_assets.pipeline.resolving import together
 from deid_assets.pipeline.spreading import is_found, spread
 from deid_assets.pipeline.surviving import Survival, survival_by_note
 from deid_assets.pipeline.values import patient_of
-from deid_assets.policies.surrogate import originals_of
+from deid_assets.policies.batches import originals_of
 
 STAGE = "redact"
 SURVIVES = "surviving-value"

@@ -23,12 +23,10 @@ from deid_assets.policies.ages import Age90, ShiftAge
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import by_category
 from deid_assets.policies.hashes import Hash
-from deid_assets.policies.installed import plugin_action
-from deid_assets.policies.regional import KnownUnit, SameRegion
+from deid_assets.policies.installed import PluginActions, plugin_action
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import MAX_DAYS, Shift
-from deid_assets.policies.surrogate import Surrogate
 from deid_assets.policies.tags import Blackout, Hide, MimicTag, Numbered, Placeholder, Tag
 
 _REPLACERS: Mapping[str, type[Any]] = {
@@ -38,14 +36,11 @@ _REPLACERS: Mapping[str, type[Any]] = {
     "encrypt": Encrypt,
     "hash": Hash,
     "hide": Hide,
-    "known_unit": KnownUnit,
     "mimic_tag": MimicTag,
     "numbered": Numbered,
     "placeholder": Placeholder,
-    "same_region": SameRegion,
     "shift": Shift,
     "shift_age": ShiftAge,
-    "surrogate": Surrogate,
     "tag": Tag,
     "us_state": UsState,
     "year_only": YearOnly,
@@ -53,8 +48,6 @@ _REPLACERS: Mapping[str, type[Any]] = {
 }
 ONLY_FOR: Mapping[str, Sequence[Phi]] = {
     "age_90": (Phi.AGE,),
-    "known_unit": (Phi.HOSPITAL,),
-    "same_region": (Phi.CITY, Phi.LOCATION),
     "shift": (Phi.DATE,),
     "shift_age": (Phi.AGE,),
     "us_state": (Phi.REGION,),
@@ -76,7 +69,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "whole_weeks": ("shift",),
     "keep_season": ("shift",),
     "require_patient": ("shift", "hash", "encrypt"),
-    "other_languages": ("surrogate",),
 }
 
 
@@ -97,9 +89,6 @@ class Action(BaseModel):
     whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
     keep_season: bool | None = Field(default=None, strict=True, description="shift: by whole years, so seasons stay")
     require_patient: bool | None = Field(default=None, strict=True, description="refuse notes without patient id")
-    other_languages: Literal["stop", "tag"] | None = Field(
-        default=None, description="surrogate: what becomes of notes in a language without a locale pack"
-    )
     _made: Replacer | None = PrivateAttr(default=None)
 
     @model_validator(mode="wrap")
@@ -109,9 +98,10 @@ class Action(BaseModel):
         name = given.get("action") if isinstance(given, Mapping) else None
         if not isinstance(given, Mapping) or not isinstance(name, str) or name in BUILTIN:
             return handler(given)
-        folder = Path(info.context["folder"]) if info.context else Path()
+        context = info.context or {"folder": Path(), "actions": PluginActions()}
+        folder = context["folder"]
         try:
-            plugin, action = plugin_action(name, BUILTIN)
+            plugin, action = plugin_action(name, BUILTIN, context["actions"])
             rest = {key: option for key, option in given.items() if key != "action"}
             made = action.from_options(rest, folder=folder, plugin=plugin.code_version)
         except ConfigError as error:

@@ -14,15 +14,14 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Self
 
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.redact import Context
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.policies.drawing import ATTEMPTS, characters_of, fold
+from deid_assets.policies.drawing import characters_of, fold
 
 DIGEST_BYTES = 8
 """Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
@@ -45,8 +44,8 @@ NUMBERS = frozenset(
 IDENTIFIERS = NUMBERS | {Phi.PHONE, Phi.FAX}
 """Categories whose values are looked for among all others', whatever the category: an account may be a record."""
 
-
-_OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
+PERSONAL = frozenset((Phi.NAME, Phi.USERNAME, Phi.EMAIL))
+"""Categories whose values are one person's."""
 
 
 def covered(note: Note, span: Span) -> str:
@@ -75,7 +74,7 @@ class Originals(Container[str]):
         batch: Iterable[tuple[Note, SpanSet]],
         *,
         labels: frozenset[Phi] = IDENTIFIERS,
-        value_of: Callable[[Note, Span], str | None] = covered,
+        read: Sequence[Callable[[Note, Span], str | None]] = (covered,),
     ) -> Self:
         """Return the digests of the values of a batch, read once and note by note.
 
@@ -83,10 +82,11 @@ class Originals(Container[str]):
             key: Of the surrogates.
             batch: Notes with their spans.
             labels: Categories whose values are looked at.
-            value_of: What is digested of a span; ``None`` where its value is nobody's alone.
+            read: What is digested of a span; ``None`` where its value is nobody's alone.
         """
         empty = cls(key)
-        values = (value_of(note, span) for note, spans in batch for span in spans if span.label in labels)
+        found = ((note, span) for note, spans in batch for span in spans if span.label in labels)
+        values = (value_of(note, span) for note, span in found for value_of in read)
         return cls(key, array("Q", sorted({empty._digest(value) for value in values if value is not None})))
 
     @classmethod
@@ -117,35 +117,3 @@ def normal(value: str) -> str:
     if value.isascii():
         return characters_of(value).lower()
     return "".join(char for char in fold(value) if char.isalnum())
-
-
-def first_free(draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0) -> str | None:
-    """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after eight.
-
-    Args:
-        draw: Gives the surrogate of one attempt; ``None`` where it has none.
-        original: What is replaced; never returned, whatever its separators.
-        context: Of the note.
-        attempt: Where to begin.
-    """
-    own, taken = normal(original), _with_own(context)
-    for number in range(attempt, attempt + ATTEMPTS):
-        drawn = draw(number)
-        if drawn is None:
-            continue
-        value = normal(drawn)
-        if value != own and (_OWN, value) not in taken and drawn not in context.originals:
-            return drawn
-    return None
-
-
-def _with_own(context: Context) -> dict[object, int]:
-    """Return the context's numbers, with the note's own identifiers among them."""
-    numbers = context.numbers
-    if _OWN not in numbers and context.spans is not None:
-        text = context.note.text
-        for span in context.spans:
-            if span.label in IDENTIFIERS:
-                numbers[(_OWN, normal(text[span.start : span.end]))] = 1
-        numbers[_OWN] = 1
-    return numbers

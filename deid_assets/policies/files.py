@@ -31,8 +31,8 @@ from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.actions import Action
+from deid_assets.policies.installed import PluginActions
 from deid_assets.policies.shift import Shift
-from deid_assets.policies.surrogate import LISTS, Surrogate
 
 BUILTIN = (
     "blackout",
@@ -106,7 +106,11 @@ def load_policy(name_or_path: str | Path) -> Policy:
 
 def descriptions() -> dict[str, str]:
     """Return the policies that come with the package, each with its description."""
-    return {name: _load(name).description for name in BUILTIN}
+    return {name: str(tomllib.loads(_builtin(name))["description"]) for name in BUILTIN}
+
+
+def _builtin(name: str) -> str:
+    return (resources.files("deid_assets.policies") / "builtin" / f"{name}.toml").read_text("utf-8")
 
 
 def needs_key(policy: Policy) -> bool:
@@ -133,8 +137,7 @@ def check_key(policy: Policy, secret: bytes | None) -> Key:
 
 def _load(name_or_path: str | Path) -> PolicyFile:
     if name_or_path in BUILTIN:
-        source = resources.files("deid_assets.policies") / "builtin" / f"{name_or_path}.toml"
-        return _parsed(source.read_text("utf-8"), f"policy {name_or_path}")
+        return _parsed(_builtin(str(name_or_path)), f"policy {name_or_path}")
     path = Path(name_or_path)
     try:
         return _parsed(path.read_text("utf-8"), str(path), folder=path.parent)
@@ -148,7 +151,8 @@ def _load(name_or_path: str | Path) -> PolicyFile:
 
 def _parsed(source: str, where: str, *, folder: Path | None = None) -> PolicyFile:
     try:
-        return PolicyFile.model_validate(tomllib.loads(source), context={"folder": folder or Path()})
+        context = {"folder": folder or Path(), "actions": PluginActions()}
+        return PolicyFile.model_validate(tomllib.loads(source), context=context)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None
     except ValidationError as error:
@@ -173,11 +177,8 @@ def _described(replacer: Replacer) -> dict[str, Any]:
         options = {
             one.name: getattr(replacer, one.name) for one in fields(replacer) if one.metadata.get("digest", True)
         }
-    # Surrogates come from lists and numbering plans, and moved dates from names of months, which change with the
-    # versions of their packages.
+    # Moved dates come from names of months, and surrogates from lists, which change with their packages' versions.
     packages: Sequence[str] = getattr(replacer, "packages", ("babel",) if isinstance(replacer, Shift) else ())
-    if isinstance(replacer, Surrogate):
-        packages = LISTS
     return {"action": type(replacer).__name__, **options, **{name: _version(name) for name in packages}}
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from deid_assets.core.errors import ConfigError, PluginError, did_you_mean
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
+from deid_assets.own_plugins import missing
 from deid_assets.plugins import ACTIONS, Plugin, available, load_declaration
-
-_BROUGHT_BY: Mapping[str, str] = {"surrogate_mlm": "deid-zero-shot"}
-"""Distribution of an action that the documentation names."""
 
 
 @runtime_checkable
@@ -45,19 +44,29 @@ class PluginAction(Protocol):
         ...
 
 
-def plugin_action(name: str, builtin: Sequence[str]) -> tuple[Plugin, PluginAction]:
+class PluginActions:
+    """The actions of plugins, looked up once for a whole policy: their files are read for their digests."""
+
+    @cached_property
+    def known(self) -> Mapping[str, Plugin]:
+        """By name."""
+        return available(ACTIONS)
+
+
+def plugin_action(name: str, builtin: Sequence[str], actions: PluginActions) -> tuple[Plugin, PluginAction]:
     """Return an action that a plugin brings.
 
     Raises:
         ConfigError: There is none of that name, or it cannot be used.
     """
-    known = available(ACTIONS)
+    known = actions.known
     if name not in known:
+        if remedy := missing(ACTIONS, name):
+            raise ConfigError(f"action {name!r}: {remedy}")
         all_names = sorted({*builtin, *known})
-        remedy = (
-            f"pip install {_BROUGHT_BY[name]} brings it" if name in _BROUGHT_BY else f"choose of {', '.join(all_names)}"
+        raise ConfigError(
+            f"there is no action {name!r}{did_you_mean(name, all_names)}; choose of {', '.join(all_names)}"
         )
-        raise ConfigError(f"there is no action {name!r}{did_you_mean(name, all_names)}; {remedy}")
     try:
         found = load_declaration(known[name], "action")
     except PluginError as error:

@@ -10,11 +10,9 @@ from deid_assets.policies.ages import Age90, ShiftAge
 from deid_assets.policies.encrypt import Encrypt
 from deid_assets.policies.generalize import AgeBand, Region, YearMonth
 from deid_assets.policies.hashes import Hash
-from deid_assets.policies.regional import KnownUnit, SameRegion
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.shift import Shift
-from deid_assets.policies.surrogate import Surrogate
 from deid_assets.policies.tags import Blackout, Hide, MimicTag, Numbered, Placeholder, Tag
 
 WORDS: Mapping[type, str] = {
@@ -22,11 +20,8 @@ WORDS: Mapping[type, str] = {
     Numbered: "numbered tag",
     Hide: "hidden, category too",
     Blackout: "blacked out",
-    Surrogate: "surrogate",
     Age90: "ages over 89 pooled, others kept",
     ShiftAge: "moved by a few years, over 89 pooled",
-    SameRegion: "surrogate of the same region",
-    KnownUnit: "known institution of the same kind",
     YearOnly: "year kept",
     Zip3: "first three digits, where the area is populous",
     UsState: "US state kept, else tag",

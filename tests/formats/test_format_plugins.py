@@ -12,6 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
 from deid_assets.formats.installed import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
+from deid_assets.own_plugins import BRINGS
 
 DECLARATION = """
 from deid_assets.extending.formats import Format
@@ -148,9 +149,9 @@ def test_a_file_whose_plugin_is_missing_is_an_error_that_names_the_plugin(name, 
     path.write_text(content)
 
     for place in (path, path.parent):
-        with pytest.raises(InputError, match=f"is {name}: .*pip install {OUTSIDE[name].plugin}"):
+        with pytest.raises(InputError, match=f"is {name}: .*pip install {BRINGS[plugins.FORMATS][name]}"):
             list(read_notes(place))
-    with pytest.raises(InputError, match=f"pip install {OUTSIDE[name].plugin}"):
+    with pytest.raises(InputError, match=f"pip install {BRINGS[plugins.FORMATS][name]}"):
         list(read_notes(path, format=name))
 
 
@@ -169,7 +170,6 @@ def test_a_file_whose_plugin_is_missing_beside_others_is_not_passed_over(tmp_pat
 def test_what_is_known_of_formats_outside_is_what_their_plugins_say():
     assert set(FORMATS) >= set(OUTSIDE), "the plugins of this project are installed for the tests"
     for name, known in OUTSIDE.items():
-        plugin = plugins.available(plugins.FORMATS)[name]
         options = FORMATS[name].options
-        said = (plugin.distribution, FORMATS[name].suffixes, FORMATS[name].is_told, options.group if options else "")
-        assert said == (known.plugin, known.suffixes, known.is_told, known.group)
+        said = (FORMATS[name].suffixes, FORMATS[name].is_told, options.group if options else "")
+        assert said == (known.suffixes, known.is_told, known.group)

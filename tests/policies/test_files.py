@@ -78,11 +78,15 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
         ),
         (
             'name = "mine"\ndefault = { action = "tag", other_languages = "tag" }',
-            "default: other_languages is an option of surrogate, not of tag",
+            "default.other_languages: Extra inputs are not permitted",
         ),
         (
             'name = "mine"\ndefault = { action = "surrogate", other_languages = "skip" }',
-            "default.other_languages: Input should be 'stop' or 'tag'",
+            "default: other_languages: choose 'stop' or 'tag'",
+        ),
+        (
+            'name = "mine"\ndefault = { action = "surrogate", width = 3 }',
+            "default: width: surrogates take other_languages alone",
         ),
         ('name = "mine', "not TOML"),
     ],
@@ -141,9 +145,11 @@ def test_every_policy_of_the_folder_is_named():
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_what_a_builtin_policy_does_has_words_for_every_category(name):
-    named, default = in_words(load_policy(name))
+    policy = load_policy(name)
+    of_plugins = {replacer.in_words for replacer in policy.actions.values() if hasattr(replacer, "in_words")}
+    named, default = in_words(policy)
 
-    assert {*named.values(), default} <= {*WORDS.values(), "kept"}
+    assert {*named.values(), default} <= {*WORDS.values(), *of_plugins, "kept"}
 
 
 @pytest.mark.parametrize("default", ["generalize", "tag"])

@@ -14,7 +14,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
-from deid_assets.policies.surrogate import originals_of
+from deid_assets.policies.batches import originals_of
 from deid_assets.policies.wording import in_words
 
 SOURCE = '''
@@ -129,6 +129,7 @@ def test_the_action_that_the_documentation_names_says_what_brings_it(tmp_path, m
     path.write_text(POLICY.format("NAME", '{ action = "surrogate_mlm", model = "m" }'))
 
     with pytest.raises(
-        ConfigError, match=r"there is no action 'surrogate_mlm'.*; pip install deid-zero-shot brings it"
+        ConfigError,
+        match=r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; pip install deid-zero-shot",
     ):
         load_policy(path)

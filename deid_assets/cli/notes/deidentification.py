@@ -142,7 +142,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
 
 def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
     """Return the pipeline of the command; ``advance`` is called with the number of notes read."""
-    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads Faker
+    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads pydantic
 
     sources = tuple(detector.name for detector in detection.detectors)
 

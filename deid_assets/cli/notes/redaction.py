@@ -79,7 +79,7 @@ class Redaction:
             ConfigError: There is no such policy, or it or the key is wrong.
             PolicyError: The policy needs a key and there is none.
         """
-        from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads Faker for surrogates
+        from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads pydantic
 
         chosen = load_policy(policy)
         return cls(chosen, check_key(chosen, secret_of_environment()), keep_patient_ids)
@@ -90,7 +90,7 @@ class Redaction:
         Raises:
             PolicyError: The policy writes surrogates, and one of the languages has no locale pack.
         """
-        from deid_assets.policies.surrogate import needs_packs, require_packs  # noqa: PLC0415 - loads Faker
+        from deid_assets.policies.batches import needs_packs, require_packs  # noqa: PLC0415 - loads pydantic
 
         if needs_packs(self.policy):
             require_packs(self.policy, {found.note.lang for found in source.read() if isinstance(found, Annotated)})
@@ -115,7 +115,7 @@ class Redaction:
             done: Counted up.
             keep: Called with each redacted note before it is given; withholds it where it returns why.
         """
-        from deid_assets.pipeline.redacting import Batch, redact_batch  # noqa: PLC0415 - loads Faker
+        from deid_assets.pipeline.redacting import Batch, redact_batch  # noqa: PLC0415 - loads pydantic
         from deid_assets.pipeline.spreading import spread  # noqa: PLC0415
 
         disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}

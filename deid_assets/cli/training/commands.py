@@ -49,7 +49,7 @@ SettingOption = Arg[
 @guarded
 def list_recipes(*, as_json: JsonOption = False) -> int:
     """List the recipes that come with the package."""
-    from deid_assets.training import BUILTIN, load_recipe  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_assets.training import BUILTIN, load_recipe  # noqa: PLC0415 - loads pydantic
 
     trainers = plugins.available(plugins.TRAINERS)
     rows = [
@@ -136,7 +136,7 @@ def export(
 
     The fp32 graph is kept only if it finds the same spans on every note; what fp16 and int8 lose is measured.
     """
-    from deid_assets.training import read_card, read_corpus  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_assets.training import read_card, read_corpus  # noqa: PLC0415 - loads pydantic
     from deid_assets.training.export import export_model, file_of  # noqa: PLC0415
 
     card = read_card(model)

@@ -55,7 +55,7 @@ def add_model(  # noqa: PLR0913 - one parameter per option of the command line
 
     Every label must be decided by a label map; where there is none, one is proposed in a file and nothing is added.
     """
-    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads Faker
+    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
 
     target = out or Path("models") / name
     options = {

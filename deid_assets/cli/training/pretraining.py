@@ -28,7 +28,7 @@ def pretrain(
     A second call with nothing changed does nothing; a killed run is resumed. Detectors, recipes of taggers and
     surrogates take the folder as a model.
     """
-    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
     from deid_assets.training.pretraining import pretrain_model  # noqa: PLC0415
     from deid_assets.training.recipe import load_recipe  # noqa: PLC0415
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from deid_assets.extending import DeidError, DisjointSpans, Failed, Note, Phi
 from deid_assets.extending.edits import Key, Policy, Redacted, redact
-from deid_assets.extending.replacing import Surrogate
 from deid_edit_maps.repopulate import identity_in
+from deid_surrogates.surrogate import Surrogate
 
 
 class _OtherNames(Surrogate):

@@ -10,7 +10,7 @@ import numpy as np
 from deid_assets import Note, Phi, SpanSet
 from deid_assets.extending import Document, InputError
 from deid_assets.extending.measuring import wilson
-from deid_assets.extending.replacing import locale_of
+from deid_surrogates.locales import locale_of
 
 _SAMPLES = 1000
 

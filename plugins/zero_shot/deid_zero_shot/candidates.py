@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note
-from deid_assets.extending import PluginError, Token
-from deid_assets.extending.replacing import PolicyError, fold
+from deid_assets.extending import PluginError, PolicyError, Token
+from deid_assets.extending.replacing import fold
 from deid_zero_shot.encoding import Encoder
 from deid_zero_shot.frames import Blank, Question, Sentence
 from deid_zero_shot.guard import Loaded

@@ -14,23 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets import Phi, Span
 from deid_assets.extending import ConfigError
-from deid_assets.extending.replacing import (
-    LISTS,
-    Context,
-    Draw,
-    cased_like,
-    fall_back,
-    fold,
-    is_name,
-    is_somebodys,
-    languages,
-    listed,
-    locale_of,
-    other_initials,
-    parse,
-    reshape,
-    stands_in,
-)
+from deid_assets.extending.replacing import Context, Draw, cased_like, fall_back, fold, listed
+from deid_surrogates.evidence import stands_in
+from deid_surrogates.locales import languages, locale_of
+from deid_surrogates.names import is_somebodys, other_initials, parse
+from deid_surrogates.shapes import reshape
+from deid_surrogates.surrogate import LISTS, Surrogate
+from deid_surrogates.words import is_name
 from deid_zero_shot import candidates
 from deid_zero_shot.frames import WORDED, Question, Sentence, opening
 from deid_zero_shot.model_files import checked_model
@@ -95,6 +85,7 @@ class MaskedSurrogate:
     plugin: str = ""
     keyed: ClassVar[bool] = True
     avoids_originals: ClassVar[bool] = True
+    original_of = staticmethod(Surrogate.original_of)
     serves: ClassVar[Sequence[Phi]] = WORDED
     in_words: ClassVar[str] = "surrogate, from a language model"
     packages: ClassVar[Sequence[str]] = (*LISTS, "torch", "transformers")

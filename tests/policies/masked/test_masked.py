@@ -19,10 +19,11 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
+from deid_assets.policies.batches import originals_of
 from deid_assets.policies.drawing import fold
-from deid_assets.policies.locales import locale_of
-from deid_assets.policies.surrogate import Surrogate, originals_of
 from deid_assets.policies.tags import Tag
+from deid_surrogates.locales import locale_of
+from deid_surrogates.surrogate import Surrogate
 from deid_zero_shot import guard
 from deid_zero_shot.candidates import MaskedModel, load
 from deid_zero_shot.frames import WORDED, Question, Sentence

@@ -1,0 +1,69 @@
+"""What this project's own plugins bring, known without them: an error names the one that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_BROUGHT: Mapping[str, Mapping[str, str]] = {
+    "deid_assets.detectors": {
+        "deid-crf": "crf",
+        "deid-datafog": "datafog",
+        "deid-deduce": "deduce",
+        "deid-flair": "flair",
+        "deid-generative": "generative",
+        "deid-known-identity": "known_identity",
+        "deid-onnx": "onnx",
+        "deid-openmed": "openmed",
+        "deid-phileas": "phileas",
+        "deid-presidio": "presidio",
+        "deid-published": "published",
+        "deid-rules": "rules",
+        "deid-scrubadub": "scrubadub",
+        "deid-spacy": "spacy",
+        "deid-transformers": "transformers",
+        "deid-zero-shot": "zero_shot",
+    },
+    "deid_assets.trainers": {
+        "deid-crf": "crf",
+        "deid-flair": "flair",
+        "deid-generative": "generative",
+        "deid-privacy": "causal",
+        "deid-transformers": "transformers",
+        "deid-zero-shot": "zero_shot",
+    },
+    "deid_assets.formats": {
+        "deid-clinical-formats": "cda fhir hl7 omop",
+        "deid-corpus-formats": "brat conll i2b2",
+        "deid-document-formats": "docx eml pdf rtf",
+    },
+    "deid_assets.audits": {
+        "deid-hips": "hips",
+        "deid-privacy": "canaries extraction membership slot_fill",
+        "deid-reidentification": "reidentification residue",
+    },
+    "deid_assets.actions": {
+        "deid-surrogates": "known_unit same_region surrogate",
+        "deid-zero-shot": "surrogate_mlm",
+    },
+    "deid_assets.commands": {
+        "deid-annotation": "adjudicate agreement audit-gold corrections",
+        "deid-edit-maps": "map-spans repopulate twin",
+    },
+    "deid_assets.commands.corpus": {
+        "deid-corpora": "lengths repair space stats",
+        "deid-synthesis": "make",
+    },
+    "deid_assets.corpora": {"deid-synthesis": "synthetic"},
+}
+
+BRINGS: Mapping[str, Mapping[str, str]] = {
+    group: {name: plugin for plugin, names in brought.items() for name in names.split()}
+    for group, brought in _BROUGHT.items()
+}
+"""Group of entry points to names to the distribution that brings each."""
+
+
+def missing(group: str, name: str) -> str:
+    """Return what to install for a name that nothing installed brings; empty where no plugin of ours does either."""
+    plugin = BRINGS.get(group, {}).get(name)
+    return f"its plugin {plugin} is not installed; pip install {plugin}" if plugin else ""

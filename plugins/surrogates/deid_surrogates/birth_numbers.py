@@ -1,0 +1,112 @@
+"""Identifiers that hold a birthday: the day moves by the patient's offset, the serial is redrawn.
+
+Each function takes an identifier without its separators, a row of choices and the offset in days. Those whose check
+characters stand at the end take and return it without them. ``None`` asks for the next draw.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from deid_assets.extending.numbers import check_digits as check
+from deid_assets.extending.replacing import Draw, listed, moved_day
+
+_CONSONANTS = "BCDFGLMNPRSTVZ"
+_FISCAL_MONTHS = "ABCDEHLMPRST"
+_TOWNS = listed("A271 A662 A944 C351 D612 D969 F205 F839 G273 H501 L219 L378 L424 L483 L736 L781")
+_YOUNGEST = 30  # two digits above it are a year of the last century
+
+
+def _year(two_digits: str) -> int:
+    return int(two_digits) + (1900 if int(two_digits) > _YOUNGEST else 2000)
+
+
+def _born(year: int, month: int, day: int, days: int) -> date | None:
+    """Return a birthday moved by the patient's offset; ``None`` where there is no such day."""
+    try:
+        return moved_day(date(year, month, day), days)
+    except ValueError:
+        return None
+
+
+def personnummer(value: str, draw: Draw, days: int) -> str | None:
+    century, short = value[:-9], value[-9:]
+    extra = 60 if int(short[4:6]) > 60 else 0
+    year = int(century + short[:2]) if century else _year(short[:2])
+    born = _born(year, int(short[2:4]), int(short[4:6]) - extra, days)
+    if born is None:
+        return None
+    # The third digit of the serial is odd for men.
+    serial = f"{draw.below(98):02}{int(short[8]) % 2 + 2 * draw.below(5)}"
+    written = f"{born:%Y%m}{born.day + extra:02}{serial}"
+    return written if century else written[2:]
+
+
+def hetu(value: str, draw: Draw, days: int) -> str | None:
+    sign = value[6]
+    century = 1800 if sign == "+" else 2000 if sign in "ABCDEF" else 1900
+    born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
+    if born is None or born.year < 1800:
+        return None
+    signs = {18: "+", 19: "-", 20: "A"}
+    kept = sign if born.year // 100 * 100 == century else signs[born.year // 100]
+    # Serials from 002; even for women.
+    serial = 2 + 2 * draw.below(449) + int(value[9]) % 2
+    return f"{born:%d%m}{born.year % 100:02}{kept}{serial:03}"
+
+
+def fiscale(value: str, draw: Draw, days: int) -> str | None:
+    day = int(value[9:11])
+    extra = 40 if day > 40 else 0
+    month = _FISCAL_MONTHS.find(value[8]) + 1
+    born = _born(_year(value[6:8]), month, day - extra, days) if month else None
+    if born is None:
+        return None
+    name = "".join(draw.pick(_CONSONANTS) for _ in range(6))
+    written = f"{born.year % 100:02}{_FISCAL_MONTHS[born.month - 1]}{born.day + extra:02}"
+    return name + written + draw.pick([town for town in _TOWNS if town != value[11:15]])
+
+
+def nir(value: str, draw: Draw, days: int) -> str | None:
+    year, month = _year(value[1:3]), int(value[3:5])
+    written = value[1:5]  # months above 12 say that the birthday is not known
+    if 1 <= month <= 12:
+        born = _born(year, month, 15, days)
+        if born is None:
+            return None
+        written = f"{born.year % 100:02}{born:%m}"
+    department = 1 + draw.below(95)
+    department += department == 20  # Corsica is 2A and 2B
+    return f"{value[0]}{written}{department:02}{1 + draw.below(699):03}{1 + draw.below(499):03}"
+
+
+def niss(value: str, draw: Draw, days: int) -> str | None:
+    """Belgium: YYMMDD, a serial that is odd for men, and the rest, which tells the century."""
+    century = 1900 if check.niss(value[:9]) == value[9:] else 2000
+    born = _born(century + int(value[:2]), int(value[2:4]), int(value[4:6]), days)
+    if born is None:
+        return None
+    body = f"{born.year % 100:02}{born:%m%d}{1 + 2 * draw.below(498) + (int(value[8]) % 2 == 0):03}"
+    return body + (check.niss(body) if born.year < 2000 else check.niss_2000(body))
+
+
+def is_niss(value: str) -> bool:
+    return value[9:] in (check.niss(value[:9]), check.niss_2000(value[:9]))
+
+
+def svnr(value: str, draw: Draw, days: int) -> str | None:
+    """Austria: serial, check digit, DDMMYY; months above 12 say that the birthday is not known."""
+    month = int(value[6:8])
+    written = value[4:]
+    if 1 <= month <= 12:
+        born = _born(_year(value[8:]), month, int(value[4:6]), days)
+        if born is None:
+            return None
+        written = f"{born:%d%m}{born.year % 100:02}"
+    serial = f"{100 + draw.below(900)}"
+    digit = check.svnr(serial + written)
+    return None if digit is None else serial + digit + written
+
+
+def is_svnr(value: str) -> bool:
+    return check.svnr(value[:3] + value[4:]) == value[3]
