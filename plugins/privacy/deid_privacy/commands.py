@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
+from deid_privacy import site_commands
 from deid_privacy.utility import commands as utility
 
 if TYPE_CHECKING:
@@ -47,20 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cost.add_argument("--share", type=int, default=100, help="samples to measure on")
     cost.add_argument("--of", type=int, default=10_000, help="notes to extrapolate to")
     cost.add_argument("--cores", type=int, default=2)
-    site = commands.add_parser(
-        "site", help="evaluate a program on notes whose labels it cannot read; only counts leave"
-    )
-    site.add_argument("name", help="of the submission, on the leaderboard")
-    site.add_argument("notes", type=Path, help="folder with annotated notes, which the program finds empty")
-    site.add_argument("log", type=Path, help="of evaluations; a line is added")
-    site.add_argument("--seconds", type=float, default=600)
-    site.add_argument("program", nargs=argparse.REMAINDER, help="-- and the program that reads notes and writes spans")
-    board = commands.add_parser("leaderboard", help="the latest scores of each submission")
-    board.add_argument("log", type=Path)
+    site_commands.add(commands)
     for one in (plant, trends, private, cost):
         one.add_argument("--seed", type=int, default=1)
     utility.add(commands)
-    given = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    at = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:at])
+    given.program = words[at + 1 :]
     try:
         return _RUN[given.command](given)
     except DeidError as error:
@@ -181,41 +177,10 @@ def _cost(given: argparse.Namespace) -> int:
     return 0
 
 
-def _site(given: argparse.Namespace) -> int:
-    from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415
-    from deid_privacy.site import evaluate, record  # noqa: PLC0415
-
-    command = given.program[1:] if given.program[:1] == ["--"] else given.program
-    if not command:
-        raise InputError("no program is named; write it after --")
-    if not given.notes.is_dir():
-        raise InputError(f"{given.notes.name} is no folder; put the annotated notes into one of their own")
-    documents = read_corpus(str(given.notes)).documents
-    try:
-        scores = evaluate(command, documents, hidden=[given.notes, given.log.absolute().parent], seconds=given.seconds)
-    except InputError as error:
-        record(given.log, given.name, command, None, str(error))
-        raise
-    record(given.log, given.name, command, scores)
-    typer.echo(json.dumps(scores, indent=1))
-    return 0
-
-
-def _leaderboard(given: argparse.Namespace) -> int:
-    from deid_privacy.site import leaderboard  # noqa: PLC0415
-
-    for name, at, scores in leaderboard(given.log):
-        covered = scores["covered"]
-        typer.echo(
-            f"{name:24} F1 {scores['f1']:.3f}, covered {covered['value']:.3f} [{covered['low']:.3f}, "
-            f"{covered['high']:.3f}], {scores['notes']:,} notes, {at}"
-        )
-    return 0
-
-
 _RUN = {
-    "site": _site,
-    "leaderboard": _leaderboard,
+    "site": site_commands.site,
+    "serve": site_commands.serve,
+    "leaderboard": site_commands.board,
     "cost": _cost,
     "plant": _plant,
     "trends": _trends,

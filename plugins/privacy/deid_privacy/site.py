@@ -1,8 +1,9 @@
 """Evaluation inside a site: a submission reads notes without labels in a process of its own, and only counts leave.
 
 The submission is a program. It reads notes from its standard input and writes spans to its standard output, a JSON object
-per line: ``{"id", "lang", "text"}`` in, ``{"id", "spans": [{"start", "end", "label"}]}`` out. It runs without network, and
-where the labels lie it sees an empty folder. Where this machine cannot do that, nothing runs.
+per line: ``{"id", "lang", "text"}`` in, ``{"id", "spans": [{"start", "end", "label"}]}`` out. It runs without network, can
+write nowhere but into a scratch that ends with it, and where the labels lie it sees an empty folder. Where this machine
+cannot do that, nothing runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,11 @@ from deid_assets.extending.measuring import wilson
 
 LEAST = 10
 """Spans of a category below which its counts are withheld: a count of one may tell a person."""
+DIGITS = 3
+"""Of rates and their bounds: what a submission chooses to be told of a note fits into few of them."""
 _BYTES = 64 * 2**20
 """Most that a submission may write."""
+_SCRATCH = "/dev/shm"  # noqa: S108 - a file system of the submission's own
 
 
 def can_isolate() -> bool:
@@ -34,7 +39,7 @@ def can_isolate() -> bool:
     unshare = shutil.which("unshare")
     if not unshare or not shutil.which("setpriv"):
         return False
-    tried = [unshare, *_APART, "sh", "-c", f"mount -t tmpfs tmpfs /mnt && {_POWERLESS} true"]
+    tried = [unshare, *_APART, "sh", "-c", f"{_prepared([Path('/mnt')])}{_POWERLESS} true"]
     try:
         return subprocess.run(tried, capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603 - our own
     except subprocess.TimeoutExpired:
@@ -44,6 +49,20 @@ def can_isolate() -> bool:
 _APART = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
 _POWERLESS = "setpriv --no-new-privs --bounding-set=-all --inh-caps=-all --ambient-caps=-all"
 """Without rights to unmount: a namespace that it makes of its own has these mounts locked."""
+_READ_ONLY = (
+    'while read -r id parent device root at rest; do at=$(printf %b "$at"); '
+    'mount -o remount,bind,ro "$at" || mount -t tmpfs -o ro tmpfs "$at" || exit 9; done < /proc/self/mountinfo && '
+    "{ [ ! -d /run ] || mount -t tmpfs -o size=1m,mode=555 tmpfs /run; } && "
+    f"mount -t tmpfs -o size=1g tmpfs {_SCRATCH} && "
+)
+"""What can be written to is read only, what cannot be made so is empty, and so is where sockets of services lie."""
+
+
+def _prepared(hidden: Sequence[Path]) -> str:
+    """Return the shell's words that come before the submission's."""
+    return _READ_ONLY + "".join(
+        f"mount -t tmpfs -o size=1m,mode=555 tmpfs {shlex.quote(str(one))} && " for one in hidden
+    )
 
 
 def evaluate(
@@ -72,14 +91,14 @@ def evaluate(
 
 
 def _run(command: Sequence[str], given: str, hidden: Sequence[Path], seconds: float) -> bytes:
-    mounts = "".join(f"mount -t tmpfs -o size=1m,mode=555 tmpfs {shlex.quote(str(one))} && " for one in hidden)
-    script = f"{mounts}cd / && ulimit -f {_BYTES // 512} && exec {_POWERLESS} {shlex.join(command)}"
+    limits = f"cd / && ulimit -f {_BYTES // 512} && ulimit -c 0"
+    script = f"{_prepared(hidden)}{limits} && exec {_POWERLESS} {shlex.join(command)}"
     with tempfile.TemporaryFile() as out:
         try:
             ended = subprocess.run(  # noqa: S603 - what the operator named, apart from labels and network
                 [str(shutil.which("unshare")), *_APART, "sh", "-c", script],
                 input=given.encode(), stdout=out, stderr=subprocess.DEVNULL, timeout=seconds, check=False,
-                env={"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "LANG": "C.UTF-8"},
+                env={"PATH": os.environ.get("PATH", ""), "HOME": _SCRATCH, "TMPDIR": _SCRATCH, "LANG": "C.UTF-8"},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise InputError(f"the submission took more than {seconds:g} s; allow it more, or refuse it") from None
@@ -89,19 +108,17 @@ def _run(command: Sequence[str], given: str, hidden: Sequence[Path], seconds: fl
         return out.read()
 
 
-def _read(written: bytes, known: Mapping[str, int]) -> dict[str, list[tuple[int, int, str]]]:
+def _read(written: bytes, known: Mapping[str, int]) -> dict[str, set[tuple[int, int, str]]]:
     """Return the spans of each note.
 
     Raises:
         InputError: A line is no such object; the message has its number and nothing of it.
     """
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    found: dict[str, set[tuple[int, int, str]]] = {}
     for number, line in enumerate(written.splitlines(), 1):
         try:
-            said = json.loads(line)
-            name = said["id"]
-            spans = [(int(one["start"]), int(one["end"]), str(Phi(one["label"]).value)) for one in said["spans"]]
-        except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+            name, spans = _said(json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"line {number} of the submission is no object of id and spans; correct it") from None
         if name not in known or name in found:
             raise InputError(f"line {number} of the submission answers an unknown note, or one twice; correct it")
@@ -111,29 +128,37 @@ def _read(written: bytes, known: Mapping[str, int]) -> dict[str, list[tuple[int,
     return found
 
 
-def _scores(documents: Sequence[Document], found: Mapping[str, Sequence[tuple[int, int, str]]]) -> dict[str, Any]:
+def _said(line: Any) -> tuple[str, set[tuple[int, int, str]]]:
+    """Return a note's name and its spans; what is no whole number is no place."""
+    name, spans = line["id"], {(one["start"], one["end"], str(Phi(one["label"]).value)) for one in line["spans"]}
+    if type(name) is not str or any(type(place) is not int for one in spans for place in one[:2]):
+        raise TypeError
+    return name, spans
+
+
+def _scores(documents: Sequence[Document], found: Mapping[str, AbstractSet[tuple[int, int, str]]]) -> dict[str, Any]:
     expected: Counter[str] = Counter()
     right: Counter[str] = Counter()
     covered: Counter[str] = Counter()
     said = 0
     for number, one in enumerate(documents):
-        spans = set(found.get(f"n{number}", ()))
+        spans = found.get(f"n{number}", frozenset())
         said += len(spans)
-        places = {place for start, end, _ in spans for place in range(start, end)}
+        open_places = bytearray(b"o" * len(one.note.text))
+        for start, end, _ in spans:
+            open_places[start:end] = bytes(end - start)
         for gold in one.spans:
             expected[gold.label.value] += 1
             right[gold.label.value] += (gold.start, gold.end, gold.label.value) in spans
-            covered[gold.label.value] += places.issuperset(range(gold.start, gold.end))
+            covered[gold.label.value] += b"o" not in open_places[gold.start : gold.end]
     every = sum(expected.values())
     if every < LEAST:
         raise InputError(f"the notes have {every} gold spans; scores of fewer than {LEAST} are not given")
     hits = sum(right.values())
     return {
         "notes": len(documents),
-        "answered": len(found),
         "gold": every,
-        "predicted": said,
-        "f1": 2 * hits / (every + said),
+        "f1": round(2 * hits / (every + said), DIGITS),
         "precision": _share(hits, said),
         "recall": _share(hits, every),
         "covered": _share(sum(covered.values()), every),
@@ -148,15 +173,20 @@ def _share(hits: int, trials: int) -> dict[str, float] | None:
     if not trials:
         return None
     low, high = wilson(hits, trials)
-    return {"value": hits / trials, "low": low, "high": high}
+    return {name: round(one, DIGITS) for name, one in (("value", hits / trials), ("low", low), ("high", high))}
 
 
 def record(log: Path, name: str, command: Sequence[str], scores: Mapping[str, Any] | None, fault: str = "") -> None:
-    """Append a line to the log: when, what was run (its digest), and the scores or why there are none."""
-    program = Path(shutil.which(command[0]) or command[0])
-    content = program.read_bytes() if program.is_file() else b""
-    digest = hashlib.sha256(content + "\0".join(command).encode()).hexdigest()
-    line = {"at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "submission": name, "sha256": digest}
+    """Append a line to the log: when, what was run (a digest of its files and words), and the scores or why there are none."""
+    digest = hashlib.sha256()
+    for number, word in enumerate(command):
+        part = Path((shutil.which(word) if number == 0 else None) or word)
+        digest.update(hashlib.sha256(part.read_bytes() if part.is_file() else word.encode()).digest())
+    line = {
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "submission": name,
+        "sha256": digest.hexdigest(),
+    }
     with log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({**line, **({"scores": scores} if scores else {"fault": fault})}) + "\n")
 

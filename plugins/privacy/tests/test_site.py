@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,20 @@ labels = json.load(open(folder + "/gold.json")) if seen else {}
 for line in sys.stdin:
     note = json.loads(line)
     print(json.dumps({"id": note["id"], "spans": labels.get(note["id"], [])}))
+"""
+
+SMUGGLER = """
+import os, sys
+text = sys.stdin.read()
+kept = 0
+for place in sys.argv[1:]:
+    try:
+        open(place, "w").write(text)
+        kept += 1
+    except OSError:
+        pass
+open(os.environ["TMPDIR"] + "/own", "w").write(text)  # what a model may need for its work
+raise SystemExit(20 + kept)
 """
 
 
@@ -80,6 +95,39 @@ def test_a_submission_that_looks_for_the_labels_finds_an_empty_folder(gold):
     assert evaluate([PYTHON, "-c", THIEF, str(folder)], documents, hidden=[folder])["f1"] == 0
 
 
+def test_a_submission_can_leave_no_text_behind(gold, tmp_path):
+    documents, folder = gold
+    places = [
+        str(tmp_path / "copy"),
+        str(folder.parent / "beside"),
+        "/var/tmp/deid-site-copy",
+        "/dev/shm/deid-site-copy",
+    ]
+    with pytest.raises(InputError, match="failed with code 21"):  # the scratch alone, which ends with it
+        evaluate([PYTHON, "-c", SMUGGLER, *places], documents, hidden=[folder])
+    assert not any(Path(place).exists() for place in places)
+
+
+def test_a_way_around_the_hidden_folder_is_hidden_too(gold, tmp_path):
+    documents, folder = gold
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    for way in (f"{folder}/../{folder.name}", str(link), f"/proc/1/root{folder}", f"/proc/self/root{folder}"):
+        assert evaluate([PYTHON, "-c", THIEF, way], documents, hidden=[link])["f1"] == 0
+
+
+def test_many_spans_are_scored_in_no_time(gold):
+    note = Note("long", "Anna " * 4_000, lang="en")
+    gold = DisjointSpans(note.note_id, note.digest, tuple(Span(at, at + 4, Phi.NAME) for at in range(0, 20_000, 5)))
+    program = (
+        "import json; print(json.dumps({'id': 'n0', 'spans': [{'start': s, 'end': 20_000, 'label': 'NAME'} "
+        "for s in range(20_000)]}))"
+    )
+    scores = evaluate([PYTHON, "-c", program], [Document(note, gold)], hidden=[], seconds=60)
+    assert scores["covered"]["value"] == 1
+    assert scores["recall"]["value"] < 0.01
+
+
 @pytest.mark.parametrize(
     ("program", "said"),
     [
@@ -88,6 +136,17 @@ def test_a_submission_that_looks_for_the_labels_finds_an_empty_folder(gold):
         ("print('Anna')", "line 1 of the submission is no object"),
         ("""print('{"id": "other", "spans": []}')""", "an unknown note"),
         ("""print('{"id": "n0", "spans": [{"start": 0, "end": 999, "label": "NAME"}]}')""", "outside its note"),
+        (
+            """print('{"id": "n0", "spans": [{"start": NaN, "end": 1, "label": "NAME"}]}')""",
+            "no object of id and spans",
+        ),
+        (
+            """print('{"id": "n0", "spans": [{"start": 0, "end": 1e999, "label": "NAME"}]}')""",
+            "no object of id and spans",
+        ),
+        ("""print('{"id": ["n0"], "spans": []}')""", "no object of id and spans"),
+        ("print('[' * 100_000)", "no object of id and spans"),
+        ("while True: print('Anna' * 250_000)", "failed with code"),
     ],
 )
 def test_what_goes_wrong_is_said_without_its_words(gold, program, said):
