@@ -45,9 +45,11 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-surrogates": "known_unit same_region surrogate",
         "deid-zero-shot": "surrogate_mlm",
     },
+    "deid_assets.analyses": {"deid-tagger-analysis": "tagger_analysis"},
     "deid_assets.commands": {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
         "deid-edit-maps": "map-spans repopulate twin",
+        "deid-tagger-analysis": "analyse",
     },
     "deid_assets.commands.corpus": {
         "deid-corpora": "lengths repair space stats",

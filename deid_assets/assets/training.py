@@ -2,34 +2,32 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
 from deid_assets.assets.training_corpus import TRAINING_CORPUS, held_out_gold, read_materials
 from deid_assets.core.assets import Family
-from deid_assets.core.errors import DeidError, InputError
+from deid_assets.core.detector import Failed, detect
+from deid_assets.core.errors import DeidError, InputError, PluginError
+from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.pipeline.values import patient_of
-from deid_assets.plugins import load_trainer
+from deid_assets.plugins import available, load_declaration, load_trainer
 from deid_assets.quality import Verdict
-from deid_assets.reports.analyses import alike_md, analysis_html, errors_md
-from deid_assets.reports.analyses_plots import space_png
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, epochs_md, study_md
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
-from deid_assets.training import Card, Corpus, Recipe, read_card, train_model
-from deid_assets.training.analysis import answer, describe
-from deid_assets.training.analysis_models import Answered
+from deid_assets.training import Card, Recipe, read_card, train_model
+from deid_assets.training.analyses import ANALYSES, TaggerAnalysis
 from deid_assets.training.card import TAGGER
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.promotion import judge
-from deid_assets.training.run import make_task
-from deid_assets.training.scoring import TagScores, score_outcomes
+from deid_assets.training.run import make_task, open_model
+from deid_assets.training.scoring import score_outcomes
 from deid_resources.installation import Installation
 from deid_resources.taggers import card_digest, check_packed, pack
 
@@ -68,12 +66,13 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     promoted, shown = promotion(in_use, work, held.documents)
     work = in_use if in_use is not None and promoted.failed else work
     card = read_card(work)
-    answered, scored = _scored(work, dev, recipe)
+    outcomes = detect(open_model(recipe, work), [document.note for document in dev])
+    scored = score_outcomes(outcomes, dev, native=recipe.native)
     f1 = round(scored.micro.f1 or 0.0, 4)
     floor = installation.settings.gates.tagger_f1
     files = pack(work)
-    check_packed(files, answered.card)
-    analysis = describe([answered], Corpus("development notes", tuple(dev)))
+    check_packed(files, card)
+    analyses = analyses_of(work, dev, outcomes)
     page = installation.settings.reports / f"tagger-{recipe.name}.html"
     return AssetOutput(
         tables={"files": files},
@@ -95,10 +94,10 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
             **shown,
             **show_card(card),
             **show_rewriting(work, dev),
-            **show_analysis(analysis),
-            **show_page(page, name="html"),
+            **show_analyses(analyses),
+            **(show_page(page, name="html") if any(one.page for one in analyses) else {}),
         },
-        publish=lambda _: _write(page, analysis_html(analysis)),
+        publish=lambda _: _write(page, "".join(one.page for one in analyses)),
     )
 
 
@@ -185,10 +184,12 @@ def judged_on(dev: Sequence[Document]) -> str:
 
 def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> bool:
     try:
-        answered, scored = _scored(model, dev, recipe)
+        card = read_card(model, verify=True)
+        outcomes = detect(open_model(recipe, model), [document.note for document in dev])
+        scored = score_outcomes(outcomes, dev, native=recipe.native)
     except DeidError:
         return False  # not whole, or nothing that the plugin reads
-    return bool(scored.to_json()["labels"] == answered.card.dev["labels"])
+    return bool(scored.to_json()["labels"] == card.dev["labels"])
 
 
 def _work_folder(installation: Installation) -> Path:
@@ -199,13 +200,9 @@ def _work_folder(installation: Installation) -> Path:
     return folder
 
 
-def _scored(model: Path, dev: Sequence[Document], recipe: Recipe) -> tuple[Answered, TagScores]:
-    """Return what a model finds in the development notes now, and the strict scores of that."""
-    answered = answer(model, dev)
-    return answered, score_outcomes(answered.outcomes, dev, native=recipe.native)
-
-
 def _write(page: Path, html: str) -> None:
+    if not html:
+        return
     with atomic_file(page) as file:
         file.write(html.encode())
 
@@ -244,17 +241,29 @@ def _scores_md(card: Card) -> str:
     return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
 
 
-def show_analysis(analysis: Mapping[str, Any]) -> Shown:
-    """Return what the UI shows of a model's errors and vectors: labels and figures, no words."""
-    vectors, name = analysis["vectors"], analysis["models"][0]["name"]
-    found: Shown = {
-        "errors_on_development_notes": Markdown(errors_md(analysis["errors"])),
-        "neighbours_with_the_same_label": Markdown(alike_md(vectors)),
-    }
-    if "left_out" not in vectors:
-        title = f"Vectors of {name}"
-        found["vectors"] = show_png(space_png(vectors, title=title), title=title)
+def analyses_of(model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet | Failed]) -> list[TaggerAnalysis]:
+    """Return what each installed analysis says of a model.
+
+    Raises:
+        PluginError: One has a fault, or makes no analysis.
+    """
+    found = []
+    for plugin in available(ANALYSES).values():
+        analyse = load_declaration(plugin, "analysis")
+        made = analyse(model, dev, outcomes) if callable(analyse) else None
+        if not isinstance(made, TaggerAnalysis):
+            raise PluginError(f"analysis {plugin.name!r}: what its plugin names makes no analysis of a tagger")
+        found.append(made)
     return found
+
+
+def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
+    """Return what the UI shows of analyses: labels and figures, no words."""
+    if not analyses:
+        return {"analysis": Markdown("`deid-tagger-analysis` shows errors and vectors; it is not installed.")}
+    tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}
+    pictures = {name: show_png(png, title=title) for one in analyses for name, (title, png) in one.pictures.items()}
+    return {**tables, **pictures}
 
 
 def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:

@@ -176,3 +176,41 @@ class Trainer(Protocol):
             TrainingError: The run cannot give a model; the message says what to change.
         """
         ...
+
+
+Layers = Mapping[str, Any]
+"""Layer to an array of float32, (tokens, width), from the input of the network to its last layer before the tag scores."""
+
+
+@runtime_checkable
+class VectorSource(Protocol):
+    """A trainer whose models are networks that show the vectors of their tokens."""
+
+    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Layers]:
+        """Yield the layers of each note, in order; their rows are the note's tokens as ``tokenize`` has them.
+
+        Every note has the same layers, of the same widths.
+
+        Raises:
+            PluginError: The folder is missing, broken, or has no network of this plugin.
+        """
+        ...
+
+
+@runtime_checkable
+class EvidenceSource(Protocol):
+    """A trainer whose models weigh named evidence, such as a CRF."""
+
+    def evidence(self, model: Path, *, most: int) -> Sequence[Mapping[str, Any]]:
+        """Return the evidence that speaks most for each label: rows of ``label``, ``about``, ``what`` and ``weight``.
+
+        ``what`` may hold words of the notes.
+
+        Args:
+            model: The folder.
+            most: Rows of each label.
+
+        Raises:
+            InputError: The folder is missing or broken.
+        """
+        ...

@@ -5,7 +5,8 @@ of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detecto
 notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
 ``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
 of. ``commands``: what commands of ``deid`` are made of.
-``annotations``: annotated notes and spans files as such commands read and compare them. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes are written from. An import
+``taggers``: trained models, for what analyses
+them; ``pages``: pages of a plugin's own templates. ``annotations``: annotated notes and spans files as such commands read and compare them. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes are written from. An import
 contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 

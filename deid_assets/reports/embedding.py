@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 @cache
-def script(template: str) -> tuple[Markup, str]:
-    """Return a script of this package's templates, and the SHA-256 that names it in a page's security policy."""
+def script(template: str, *, package: str = "deid_assets.reports") -> tuple[Markup, str]:
+    """Return a script of a package's templates, and the SHA-256 that names it in a page's security policy."""
     from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
 
-    source = files("deid_assets.reports").joinpath("templates", template).read_text(encoding="utf-8")
+    source = files(package).joinpath("templates", template).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return Markup(source), digest  # noqa: S704 - a file of this package
 

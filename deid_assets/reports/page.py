@@ -23,6 +23,8 @@ from deid_assets.privacy.measurement import Measurement
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+TEMPLATES = "deid_assets.reports"
+"""Package of the templates that all pages share."""
 MARK_WIDTH = 120
 """Width of the small interval drawings, in CSS pixels."""
 MARK_MARGIN = 4
@@ -125,17 +127,22 @@ def chance(each: Measurement) -> str:
     return UNDEFINED if isinstance(each.chance, str) else f"{each.chance:.3f}"
 
 
-def render(template: str, **values: Any) -> str:
-    """Return a page from a template of this package; a name that is not given is an error, not a blank."""
-    return _environment().get_template(template).render(**values)
+def render(template: str, *, package: str = TEMPLATES, **values: Any) -> str:
+    """Return a page from a template of a package, or of this one; a name that is not given is an error, not a blank."""
+    return _environment(package).get_template(template).render(**values)
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - loaded with the first page
+def _environment(package: str) -> Environment:
+    from jinja2 import (  # noqa: PLC0415 - loaded with the first page
+        ChoiceLoader,
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+    )
 
     environment = Environment(
-        loader=PackageLoader("deid_assets.reports"),
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((TEMPLATES, package))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -20,6 +20,10 @@ min_patients = 1
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+    pytest.mark.skipif(
+        "tagger_analysis" not in plugins.available("deid_assets.analyses"),
+        reason="deid-tagger-analysis is not installed",
+    ),
 ]
 
 

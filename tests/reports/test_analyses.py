@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_assets.reports.analyses import alike_md, analysis_html, error_bars, errors_md, label_rows
-from deid_assets.reports.analyses_plots import COLOURS, OTHERS, boxed, shown_labels, space_png, turned
+
+_PAGE, _PLOTS = (pytest.importorskip(f"deid_tagger_analysis.{name}") for name in ("page", "plots"))
+alike_md = _PAGE.alike_md
+analysis_html = _PAGE.analysis_html
+error_bars = _PAGE.error_bars
+errors_md = _PAGE.errors_md
+label_rows = _PAGE.label_rows
+COLOURS = _PLOTS.COLOURS
+OTHERS = _PLOTS.OTHERS
+boxed = _PLOTS.boxed
+shown_labels = _PLOTS.shown_labels
+space_png = _PLOTS.space_png
+turned = _PLOTS.turned
 
 KINDS = ("missed", "boundary", "label", "spurious")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deid_assets.reports.analyses import analysis_html
+analysis_html = pytest.importorskip("deid_tagger_analysis.page").analysis_html
 
 pytestmark = [pytest.mark.long, pytest.mark.browser]
 INK = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce((a, b) => a + b)"

@@ -6,11 +6,14 @@ import sys
 import pytest
 
 from deid_assets import DisjointSpans, Note, plugins
+from deid_assets.core.detector import detect
 from deid_assets.core.errors import InputError
 from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Materials, Recipe, train_model
-from deid_assets.training.analysis import AnalysisOptions, analyse, vectors_json
-from deid_assets.training.analysis_models import changes
+
+_ANALYSIS = pytest.importorskip("deid_tagger_analysis.analysis")
+AnalysisOptions, analyse, vectors_json = _ANALYSIS.AnalysisOptions, _ANALYSIS.analyse, _ANALYSIS.vectors_json
+changes = pytest.importorskip("deid_tagger_analysis.models").changes
 
 NETWORK = """
 
@@ -161,9 +164,11 @@ def test_faults_are_told_before_anything_is_read(trained, notes, tmp_path):
 
 
 def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, as_network):
-    from deid_assets.assets.training import show_analysis
+    from deid_assets.assets.training import analyses_of, show_analyses
 
-    found = show_analysis(analyse([trained("mine", "Lee", "Ray")], dev(notes)))
+    model, judged = trained("mine", "Lee", "Ray"), dev(notes)
+    answers = detect(plugins.load("xwords", options={"model": str(model)}), [one.note for one in judged.documents])
+    found = show_analyses(analyses_of(model, judged.documents, answers))
 
     assert list(found) == ["errors_on_development_notes", "neighbours_with_the_same_label", "vectors"]
     assert found["vectors"].startswith("![Vectors of mine](data:image/png;base64,")

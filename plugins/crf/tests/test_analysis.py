@@ -10,7 +10,7 @@ import pytest
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import TagScheme
-from deid_assets.training.analysis_words import EvidenceSource
+from deid_assets.core.trainer import EvidenceSource
 from deid_crf import CrfTrainer
 from deid_crf.model import Model, write_model
 from deid_crf.weights import Weights

@@ -8,7 +8,7 @@ import pytest
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import tokenize
-from deid_assets.training.analysis_vectors import VectorSource, alike, apart, read_space
+from deid_assets.core.trainer import VectorSource
 from deid_flair import FlairTrainer, analysis
 
 
@@ -74,14 +74,15 @@ def test_the_last_layer_is_what_the_tags_are_scored_from(tagger, model, document
 
 
 def test_training_brings_tokens_of_one_label_together(model, documents) -> None:
-    space = read_space(FlairTrainer(), model, documents, native=False)
-    every, *by_label = alike(space)
+    vectors = pytest.importorskip("deid_tagger_analysis.vectors")
+    space = vectors.read_space(FlairTrainer(), model, documents, native=False)
+    every, *by_label = vectors.alike(space)
 
     assert isinstance(FlairTrainer(), VectorSource)
     assert every["layers"]["encoder"] > every["layers"]["embeddings"]
     assert every["layers"]["encoder"] > 0.8 > every["chance"]
     assert [row["label"] for row in by_label] == ["CITY", "NAME", "O"]
-    assert apart(space) == []
+    assert vectors.apart(space) == []
 
 
 def test_a_tagger_without_word_vectors_or_bi_lstm_has_fewer_layers(task, train, tmp_path, documents) -> None:
@@ -94,5 +95,6 @@ def test_a_tagger_without_word_vectors_or_bi_lstm_has_fewer_layers(task, train, 
 
 
 def test_too_little_text_is_refused(model) -> None:
+    vectors = pytest.importorskip("deid_tagger_analysis.vectors")
     with pytest.raises(InputError, match="0 words are too few"):
-        read_space(FlairTrainer(), model, [], native=False)
+        vectors.read_space(FlairTrainer(), model, [], native=False)

@@ -10,7 +10,7 @@ from tiny_tasks import documents
 from deid_assets import Note
 from deid_assets.core.errors import PluginError
 from deid_assets.core.tagging import tokenize
-from deid_assets.training.analysis_vectors import VectorSource
+from deid_assets.core.trainer import VectorSource
 from deid_onnx.folder import read_folder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
 from deid_transformers import TransformersDetector, TransformersTrainer

@@ -10,27 +10,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid_assets import plugins
-from deid_assets.core.detector import Failed, detect
-from deid_assets.core.errors import InputError
-from deid_assets.core.tagging import OUTSIDE
-from deid_assets.core.trainer import Document, Trainer, tag_label
-from deid_assets.training.analysis_errors import ErrorTally, token_labels
-from deid_assets.training.analysis_models import Answered, comparison_json
-from deid_assets.training.analysis_vectors import (
+from deid_assets.extending import OUTSIDE, Document, Failed, InputError, load
+from deid_assets.extending.corpora import Corpus
+from deid_assets.extending.taggers import (
+    EvidenceSource,
+    Trainer,
+    VectorSource,
+    detect,
+    file_of,
+    load_trainer,
+    read_card,
+    tag_label,
+)
+from deid_tagger_analysis.errors import ErrorTally, token_labels
+from deid_tagger_analysis.models import Answered, comparison_json
+from deid_tagger_analysis.vectors import (
     NEIGHBOURS,
     TOKENS,
     Space,
-    VectorSource,
     alike,
     apart,
     project,
     read_space,
 )
-from deid_assets.training.analysis_words import EvidenceSource, ambiguous, neighbour_lists, word_counts
-from deid_assets.training.card import read_card
-from deid_assets.training.corpora import Corpus
-from deid_assets.training.export import file_of
+from deid_tagger_analysis.words import ambiguous, neighbour_lists, word_counts
 
 SCHEMA, VERSION = "deid-assets/tagger-analysis", 1
 """Name and version of the document. The version rises when a field changes its meaning or goes away."""
@@ -58,7 +61,7 @@ class AnalysisOptions:
 
 
 def analyse(models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions | None = None) -> dict[str, Any]:
-    """Return the document that ``deid_assets.reports.analyses`` shows and ``json.dumps`` takes.
+    """Return the document that ``deid_tagger_analysis.page`` shows and ``json.dumps`` takes.
 
     Args:
         models: Folders that ``train_model`` wrote. All are scored and compared with the first, whose errors and
@@ -80,7 +83,7 @@ def describe(answered: Sequence[Answered], corpus: Corpus, *, options: AnalysisO
     """Return the document of models that have answered for the notes of a corpus; as ``analyse``."""
     options = options or AnalysisOptions()
     first = answered[0]
-    trainer = plugins.load_trainer(str(first.card.recipe["plugin"]))
+    trainer = load_trainer(str(first.card.recipe["plugin"]))
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -103,7 +106,7 @@ def answer(model: Path, documents: Sequence[Document]) -> Answered:
     if (model / file_of("fp32")).exists():
         raise InputError(f"{model}: an ONNX export; give the model folder that it was made of")
     name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
-    detector = plugins.load(name, plugin=plugin, options={"model": str(model)})
+    detector = load(name, plugin=plugin, options={"model": str(model)})
     return Answered(model, card, detect(detector, [document.note for document in documents]))
 
 

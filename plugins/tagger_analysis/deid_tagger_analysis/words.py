@@ -4,39 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.tagging import OUTSIDE, tokenize
-from deid_assets.core.trainer import Document
-from deid_assets.training.analysis_vectors import NEIGHBOURS, Rows, Space, cosines
+from deid_assets.extending import OUTSIDE, Document, InputError, tokenize
+from deid_tagger_analysis.vectors import NEIGHBOURS, Rows, Space, cosines
 
 MISSED, FREQUENT = 12, 2
 """Words that are shown with their neighbours: missed ones, and frequent ones of each label."""
 PLACES = 40
 """Words with more than one label that are shown."""
-
-
-@runtime_checkable
-class EvidenceSource(Protocol):
-    """A trainer whose models weigh named evidence, such as a CRF."""
-
-    def evidence(self, model: Path, *, most: int) -> Sequence[Mapping[str, Any]]:
-        """Return the evidence that speaks most for each label: rows of ``label``, ``about``, ``what`` and ``weight``.
-
-        ``what`` may hold words of the notes.
-
-        Args:
-            model: The folder.
-            most: Rows of each label.
-
-        Raises:
-            InputError: The folder is missing or broken.
-        """
-        ...
 
 
 def word_counts(documents: Sequence[Document]) -> Counter[str]:

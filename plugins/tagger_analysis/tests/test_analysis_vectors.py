@@ -8,8 +8,8 @@ from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Document
 from deid_assets.testing import marked
-from deid_assets.training.analysis_vectors import Space, alike, apart, project, read_space
-from deid_assets.training.analysis_words import ambiguous, neighbour_lists
+from deid_tagger_analysis.vectors import Space, alike, apart, project, read_space
+from deid_tagger_analysis.words import ambiguous, neighbour_lists
 
 AXES = {"NAME": 0, "CITY": 1, "O": 2}
 

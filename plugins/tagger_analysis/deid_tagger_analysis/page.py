@@ -6,10 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.core.errors import InputError
-from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio
-from deid_assets.reports import embedding
-from deid_assets.reports.analyses_plots import (
+from deid_assets.extending import InputError
+from deid_assets.extending.pages import (
+    Estimate,
+    Mark,
+    amount,
+    axis_floor,
+    data,
+    escaped,
+    estimate,
+    mark,
+    picture,
+    ratio,
+    render,
+    script,
+    table_md,
+)
+from deid_tagger_analysis.plots import (
     COLOURS,
     MARKERS,
     OTHERS,
@@ -19,12 +32,11 @@ from deid_assets.reports.analyses_plots import (
     shown_labels,
     space_png,
 )
-from deid_assets.reports.page import Mark, mark, render
-from deid_assets.reports.tables import escaped, table_md
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+PACKAGE = "deid_tagger_analysis"
 SCHEMA, VERSION = "deid-assets/tagger-analysis", 1
 """The document that is shown."""
 KINDS: Mapping[str, str] = {
@@ -64,7 +76,7 @@ class Shift:
 
 
 def analysis_html(document: Mapping[str, Any]) -> str:
-    """Return one self-contained page of a document as ``deid_assets.training.analysis`` makes it.
+    """Return one self-contained page of a document as ``deid_tagger_analysis.analysis`` makes it.
 
     The page runs one script of its own, which its security policy names by digest, and loads nothing. It holds text of
     notes only where the document does.
@@ -74,10 +86,11 @@ def analysis_html(document: Mapping[str, Any]) -> str:
     """
     if (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
         raise InputError(f"not an analysis of {SCHEMA}, version {VERSION}; make it again with this version")
-    vectors, (script, digest) = document["vectors"], embedding.script("analysis/analysis.js")
+    vectors, (code, digest) = document["vectors"], script("analysis/analysis.js", package=PACKAGE)
     has_vectors = "left_out" not in vectors
     return render(
         "analysis/analysis.html.j2",
+        package=PACKAGE,
         document=document,
         first=document["models"][0],
         kinds=KINDS,
@@ -87,9 +100,9 @@ def analysis_html(document: Mapping[str, Any]) -> str:
         floor=axis_floor(row.recall for row in label_rows(document["labels"])),
         bars=error_bars(document["errors"]),
         shifts=shifts(vectors["alike"]) if has_vectors else {},
-        picture=embedding.picture(space_png(vectors, title="")) if has_vectors else "",
+        picture=picture(space_png(vectors, title="")) if has_vectors else "",
         sizes={"bar": BAR_WIDTH, "line": LINE_WIDTH, "margin": LINE_MARGIN},
-        script=script,
+        script=code,
         script_digest=digest,
         points=_points(vectors) if has_vectors else "",
         places=_by_label(document.get("evidence", ())),
@@ -206,4 +219,4 @@ def _points(vectors: Mapping[str, Any]) -> Markup:
             for one in vectors["projections"]
         ],
     }
-    return embedding.data(value)
+    return data(value)

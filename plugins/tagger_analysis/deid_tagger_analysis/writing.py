@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.app import say
-from deid_assets.cli.restricted import check_restricted, write_files
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.reports.analyses import KINDS, analysis_html
-from deid_assets.training import CARD, read_card, read_corpus
-from deid_assets.training.analysis import AnalysisOptions, analyse
+from deid_assets.extending import ConfigError, InputError
+from deid_assets.extending.commands import print_json, print_table, say
+from deid_assets.extending.corpora import read_corpus
+from deid_assets.extending.pages import check_restricted, write_files
+from deid_assets.extending.taggers import CARD, read_card
+from deid_tagger_analysis.analysis import AnalysisOptions, analyse
+from deid_tagger_analysis.page import KINDS, analysis_html
 
 PAGE, DOCUMENT = "analysis.html", "analysis.json"
 

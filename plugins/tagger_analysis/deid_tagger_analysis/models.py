@@ -7,16 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deid_assets.core.detector import Failed
-from deid_assets.core.span import SpanSet
-from deid_assets.core.trainer import Document
-from deid_assets.evaluation.comparison import Comparison, Interval, Ratio
-from deid_assets.evaluation.counts import Counts, Scheme
-from deid_assets.evaluation.resampling import compare
-from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
-from deid_assets.training.card import Card
-from deid_assets.training.corpora import Corpus
-from deid_assets.training.scoring import score_outcomes, strict_rows
+from deid_assets.extending import Document, Failed, SpanSet
+from deid_assets.extending.corpora import Corpus
+from deid_assets.extending.taggers import (
+    Card,
+    Comparison,
+    Counts,
+    Granularity,
+    Interval,
+    Level,
+    Ratio,
+    Scheme,
+    SixScores,
+    compare,
+    score_outcomes,
+    six_scores,
+    strict_rows,
+)
 
 _UNCOMPARED = frozenset({"name", "description", "licence", "onnx", "settings"})
 

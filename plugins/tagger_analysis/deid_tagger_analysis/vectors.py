@@ -6,42 +6,23 @@ What leaves this module for a card, a database or a page are numbers and labels.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.core.errors import InputError, PluginError
-from deid_assets.core.note import Note
-from deid_assets.core.tagging import OUTSIDE, tokenize
-from deid_assets.core.trainer import Document, labelled
-from deid_assets.training.analysis_errors import token_labels
+from deid_assets.extending import OUTSIDE, Document, InputError, Note, PluginError, labelled, tokenize
+from deid_assets.extending.taggers import Layers, VectorSource
+from deid_tagger_analysis.errors import token_labels
 
 Rows = NDArray[np.float32]
-Layers = Mapping[str, Rows]
-"""Layer to (tokens, width), from the input of the network to its last layer before the tag scores."""
 NEIGHBOURS = 10
 TOKENS, READ_TOKENS = 2_000, 40_000
 """Tokens whose vectors are compared, and those of the notes that they are drawn from."""
 LEAST_TOKENS = 4
-
-
-@runtime_checkable
-class VectorSource(Protocol):
-    """A trainer whose models are networks that show the vectors of their tokens."""
-
-    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Layers]:
-        """Yield the layers of each note, in order; their rows are the note's tokens as ``tokenize`` has them.
-
-        Every note has the same layers, of the same widths.
-
-        Raises:
-            PluginError: The folder is missing, broken, or has no network of this plugin.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

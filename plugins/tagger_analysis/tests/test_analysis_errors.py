@@ -10,8 +10,8 @@ from deid_assets.core.phi import Profile
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.span_errors import span_errors
 from deid_assets.testing import marked
-from deid_assets.training.analysis_errors import ErrorTally, tag_errors, token_labels
 from deid_assets.training.scoring import score_outcomes
+from deid_tagger_analysis.errors import ErrorTally, tag_errors, token_labels
 
 EVERY = Profile("every", {label: label.value for label in Phi}, "a test")
 GOLD = (4, 9, "NAME")

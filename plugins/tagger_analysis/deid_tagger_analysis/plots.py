@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.reports.plots import DPI, GRID, INK, MUTED, png
+from deid_assets.extending.drawing import DPI, GRID, INK, MUTED, png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.core.detector import Failed
-from deid_assets.core.span import SpanSet
-from deid_assets.core.tagging import OUTSIDE, Labelled, TagScheme, encode, tokenize
-from deid_assets.core.trainer import Document, tag_label
-from deid_assets.evaluation.span_errors import Kind
+from deid_assets.extending import OUTSIDE, Document, Failed, SpanSet, TagScheme, encode, tokenize
+from deid_assets.extending.taggers import Kind, Labelled, tag_label
 
 
 @dataclass(frozen=True, slots=True)

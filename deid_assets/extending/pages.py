@@ -1,0 +1,25 @@
+"""HTML pages of a plugin's own templates in the look of the others: one file each, every value escaped."""
+
+from deid_assets.cli.restricted import check_restricted, write_files
+from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio
+from deid_assets.reports.embedding import data, picture, script
+from deid_assets.reports.page import Mark, mark, render
+from deid_assets.reports.tables import escaped, table_md
+
+__all__ = [
+    "Estimate",
+    "Mark",
+    "amount",
+    "axis_floor",
+    "check_restricted",
+    "data",
+    "escaped",
+    "estimate",
+    "mark",
+    "picture",
+    "ratio",
+    "render",
+    "script",
+    "table_md",
+    "write_files",
+]

@@ -1,0 +1,1 @@
+"""What trained taggers get wrong, and what their vectors say."""
