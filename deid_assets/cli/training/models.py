@@ -1,4 +1,4 @@
-"""``deid models``: token classifiers that others published, made detectors by a plugin."""
+"""``deid models``: models that others published, made detectors by the plugin that runs them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,22 @@ from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.errors import PluginError
 
 IMPORTERS = "deid_assets.importers"
-models_app = typer.Typer(no_args_is_help=True, help="Published token classifiers as detectors.")
+models_app = typer.Typer(no_args_is_help=True, help="Published models as detectors.")
 app.add_typer(models_app, name="models")
 
 
-def _importer() -> Any:
+def _importers() -> list[Any]:
     known = plugins.available(IMPORTERS)
     if not known:
         raise PluginError("no plugin adds published models; install deid-published with its extra add")
-    return plugins.build(next(iter(known)), IMPORTERS, "importer", {})
+    return [plugins.build(name, IMPORTERS, "importer", {}) for name in known]
+
+
+def _importer(source: str) -> Any:
+    """Return what adds a model: the plugin that recognises its folder, otherwise that of token classifiers."""
+    found = _importers()
+    plain = next((one for one in found if one.name == "published"), found[0])
+    return next((one for one in found if one is not plain and one.recognises(Path(source))), plain)
 
 
 @models_app.command("add")
@@ -45,13 +52,15 @@ def add_model(  # noqa: PLR0913 - one parameter per option of the command line
     words: Arg[
         str, typer.Option(metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline.")
     ] = "",
-    window: Arg[int, typer.Option(metavar="N", min=0, help="Sub-tokens in a window; 0 for the model's own.")] = 0,
+    window: Arg[
+        int, typer.Option(metavar="N", min=0, help="Sub-tokens or words in a window; 0 for the model's own.")
+    ] = 0,
     fetch: Arg[bool, typer.Option("--fetch", help="Fetch the model from the hub.")] = False,
     revision: Arg[str, typer.Option(metavar="COMMIT", help="Commit to fetch, 40 digits.")] = "",
     trust: Arg[bool, typer.Option("--trust", help="Read weights that are pickles.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Make a published token classifier a detector.
+    """Make a published model a detector: a token classifier of Hugging Face, or what another plugin recognises.
 
     Every label must be decided by a label map; where there is none, one is proposed in a file and nothing is added.
     """
@@ -62,16 +71,13 @@ def add_model(  # noqa: PLR0913 - one parameter per option of the command line
         "source": source, "name": name, "out": target, "labels": labels, "aggregation": aggregation, "words": words,
         "window": window, "fetch": fetch, "revision": revision, "trust": trust,
     }  # fmt: skip
-    card = _importer().add(options, read_raw(notes))
+    importer = _importer(source)
+    card = importer.add(options, read_raw(notes))
     if as_json:
         print_json(card)
         return 0
-    parity = card["parity"]
-    say(
-        f"{card['architecture']}, tags {card['scheme']}, {card['aggregation']} sub-token of a word, windows of "
-        f"{card['window']}; export and network find the same {parity['spans']} spans in {parity['notes']} notes"
-    )
-    say(f"written to {target}; use it with --detector published={target}")
+    say(importer.said(card))
+    say(f"written to {target}; use it with --detector {importer.name}={target}")
     return 0
 
 
@@ -82,6 +88,7 @@ def list_maps(*, as_json: JsonOption = False) -> int:
     columns = ("name", "languages", "licence", "size", "models", "sure")
     rows = [
         {"name": name, "models": ", ".join(choice.models) or "-", **choice.facts}
-        for name, choice in _importer().maps().items()
+        for importer in _importers()
+        for name, choice in importer.maps().items()
     ]
     return print_rows(rows, columns=columns, as_json=as_json)

@@ -94,8 +94,8 @@ def check_started(chosen: Sequence[str], started: Sequence[str], *, named: bool)
     )
 
 
-class Session:
-    """A network in ONNX Runtime.
+def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
+    """Return an ``InferenceSession`` of ONNX Runtime.
 
     Args:
         path: The ``.onnx`` file.
@@ -103,33 +103,38 @@ class Session:
         threads: Cores that one run may use.
 
     Raises:
-        PluginError: The file is missing or broken, it has not the output, or a wanted provider does not start.
+        PluginError: The file is missing or broken, or a wanted provider does not start.
     """
+    if not path.is_file():
+        raise PluginError(f"{path}: no such file; export the model with `deid export`, or choose another precision")
+    import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
+
+    chosen = choose(providers)
+    if len(chosen) > 1 and hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls(directory="")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=chosen)
+    except Exception as error:
+        raise PluginError(
+            f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"
+        ) from error
+    check_started(chosen, session.get_providers(), named=bool(providers))
+    return session
+
+
+class Session:
+    """A tagger's network in ONNX Runtime. Arguments and errors as ``start``; it must have the one output."""
 
     def __init__(self, path: Path, *, providers: Sequence[str], threads: int) -> None:
-        if not path.is_file():
-            raise PluginError(f"{path}: no such file; export the model with `deid export`, or choose another precision")
-        import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
-
-        chosen = choose(providers)
-        if len(chosen) > 1 and hasattr(onnxruntime, "preload_dlls"):
-            onnxruntime.preload_dlls(directory="")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=chosen)
-        except Exception as error:
-            raise PluginError(
-                f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"
-            ) from error
-        started = self._session.get_providers()
-        check_started(chosen, started, named=bool(providers))
+        self._session = start(path, providers=providers, threads=threads)
         if [output.name for output in self._session.get_outputs()] != [OUTPUT]:
             raise PluginError(f"{path} has not the one output {OUTPUT!r}; it is no exported tagger")
         self.inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        self.on_gpu = started[0] != _PROVIDERS["cpu"]
+        self.on_gpu = self._session.get_providers()[0] != _PROVIDERS["cpu"]
         self.run: Run = self._bound if self.on_gpu else self._plain
 
     def _plain(self, feeds: Feeds) -> NDArray[np.float32]:

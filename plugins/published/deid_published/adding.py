@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import ConfigError, Note, PluginError
+from deid_assets.extending import Note, PluginError
 from deid_assets.extending.files import replace_folder
 from deid_published.folder import CARD, FORMAT, GRAPH, TOKENIZER, digests
-from deid_published.labels import LabelChoice, built_in, decided, proposal_text, read_labels
-from deid_published.scheme import recognised
-from deid_published.source import Source, open_source
+from deid_published.labels import LabelChoice, built_in, chosen, decided
+from deid_published.scheme import labels_of, recognised
+from deid_published.source import CONFIG, Source, open_source
 
 OVERLAP = 64
 
@@ -67,6 +67,18 @@ class Importer:
         """
         return add(Wanted(**options), notes)
 
+    def recognises(self, folder: Path) -> bool:
+        """Return whether a folder holds what is saved of a model of ``transformers``."""
+        return (folder / CONFIG).is_file()
+
+    def said(self, card: Mapping[str, Any]) -> str:
+        """Return a line on what was added."""
+        parity = card["parity"]
+        return (
+            f"{card['architecture']}, tags {card['scheme']}, {card['aggregation']} sub-token of a word, windows of "
+            f"{card['window']}; export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+        )
+
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
         return built_in()
@@ -75,9 +87,11 @@ class Importer:
 def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     """Write the folder of a model, all or nothing; see ``Importer.add``."""
     source = open_source(wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust)
-    choice = _choice(wanted, source)
+    found = labels_of(source.tags)
+    file = wanted.out.with_name(f"{wanted.name}.labels.toml")
+    choice = chosen(wanted.labels, known=built_in(), source=source.name, labels=found, file=file)
     scheme = recognised(source.tags)
-    labels = decided(source.tags, choice, where=wanted.source)
+    labels = decided(found, choice, where=wanted.source)
     from deid_published.export import write_graph  # noqa: PLC0415 - loads PyTorch
 
     part = wanted.out.with_name(wanted.out.name + ".part")
@@ -126,16 +140,3 @@ def _gate(source: Source, part: Path, notes: Sequence[Note]) -> Mapping[str, Any
             "spans; it was not kept"
         )
     return found
-
-
-def _choice(wanted: Wanted, source: Source) -> LabelChoice:
-    if wanted.labels:
-        return read_labels(wanted.labels)
-    for choice in built_in().values():
-        if source.name in choice.models:
-            return choice
-    file = wanted.out.with_name(f"{wanted.name}.labels.toml")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists():
-        file.write_text(proposal_text(source.tags, model=source.name), encoding="utf-8")
-    raise ConfigError(f"{wanted.source}: no label map; one is proposed in {file}: check it and give --labels {file}")

@@ -58,12 +58,12 @@ def read_added(path: Path) -> Added:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
         if card["format"] != FORMAT:
             raise PluginError(f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}")
+        if library := card.get("library"):
+            raise PluginError(f"{path}: {library} runs this model; use --detector {library}={path}")
         found = _checked(path, card)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(f"{path}: {CARD} is broken ({type(error).__name__}); add the model again") from None
-    for name, wanted in card["files"].items():
-        if not (path / name).is_file() or sha256(path / name) != wanted:
-            raise PluginError(f"{path / name}: missing, or not the file that was added; add the model again")
+    check_files(path, card["files"])
     return found
 
 
@@ -89,6 +89,17 @@ def _checked(path: Path, card: Mapping[str, Any]) -> Added:
         version=hashlib.sha256(digests.encode()).hexdigest()[:12],
         card=card,
     )
+
+
+def check_files(path: Path, files: Mapping[str, str]) -> None:
+    """Compare files of a folder with their SHA-256.
+
+    Raises:
+        PluginError: One is missing or another.
+    """
+    for name, wanted in files.items():
+        if not (path / name).is_file() or sha256(path / name) != wanted:
+            raise PluginError(f"{path / name}: missing, or not the file that was added; add the model again")
 
 
 def sha256(path: Path) -> str:

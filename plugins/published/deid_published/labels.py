@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,10 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, Phi
 from deid_published.aggregation import AGGREGATIONS, WORDS
-from deid_published.scheme import labels_of
 
 NO_PHI = "none"
 """What a label map says of a label that is decided to be no PHI."""
-_FOLDER = resources.files("deid_published") / "maps"
+_HERE = "deid_published"
 _PROPOSALS = "proposals.toml"
 
 
@@ -33,6 +33,7 @@ class LabelChoice:
         aggregation: As the authors aggregate, or an empty string where they do not say.
         words: As ``aggregation``.
         window: Sub-tokens that they train with, or 0.
+        threshold: Least score of what counts, where the model has one.
     """
 
     name: str
@@ -42,30 +43,32 @@ class LabelChoice:
     aggregation: str = ""
     words: str = ""
     window: int = 0
+    threshold: float | None = None
 
 
-def built_in() -> dict[str, LabelChoice]:
-    """Return the label maps that come along, by name."""
-    files = [file for file in _FOLDER.iterdir() if file.name.endswith(".toml") and file.name != _PROPOSALS]
+def built_in(package: str = _HERE) -> dict[str, LabelChoice]:
+    """Return the label maps that come along with a package, by name."""
+    folder = resources.files(package) / "maps"
+    files = [file for file in folder.iterdir() if file.name.endswith(".toml") and file.name != _PROPOSALS]
     return {
         file.name[:-5]: _parsed(file.read_text("utf-8"), file.name)
         for file in sorted(files, key=lambda file: file.name)
     }
 
 
-def read_labels(given: str) -> LabelChoice:
-    """Return a label map by name or path.
+def read_labels(given: str, known: Mapping[str, LabelChoice] | None = None) -> LabelChoice:
+    """Return a label map by name, of those known, or by path.
 
     Raises:
         ConfigError: There is none, or it is wrong; the message names the key.
     """
-    known = built_in()
+    known = built_in() if known is None else known
     if given in known:
         return known[given]
     try:
         return _parsed(Path(given).read_text(encoding="utf-8"), given)
     except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"label map {given!r} is no file and none of {', '.join(known)}") from None
+        raise ConfigError(f"label map {given!r} is no file and none of {', '.join(known) or 'no maps'}") from None
 
 
 def _parsed(text: str, name: str) -> LabelChoice:
@@ -79,6 +82,9 @@ def _parsed(text: str, name: str) -> LabelChoice:
     for key, allowed in (("aggregation", ("", *AGGREGATIONS)), ("words", ("", *WORDS))):
         if values.get(key, "") not in allowed:
             raise ConfigError(f"{name}: {key} is {values[key]!r}; choose of {', '.join(allowed[1:])}")
+    threshold = values.get("threshold")
+    if threshold is not None and not (isinstance(threshold, float) and 0 <= threshold <= 1):
+        raise ConfigError(f"{name}: threshold is {threshold!r}; give 0.0 to 1.0")
     return LabelChoice(
         name=name.removesuffix(".toml"),
         labels={label: _category(value, f"{name}: {label}") for label, value in labels.items()},
@@ -89,6 +95,7 @@ def _parsed(text: str, name: str) -> LabelChoice:
         aggregation=str(values.get("aggregation", "")),
         words=str(values.get("words", "")),
         window=int(values.get("window", 0)),
+        threshold=threshold,
     )
 
 
@@ -101,13 +108,12 @@ def _category(value: Any, where: str) -> Phi | None:
         raise ConfigError(f"{where}: {value!r} is no category; choose of {', '.join(Phi)}, or {NO_PHI}") from None
 
 
-def decided(tags: Sequence[str], choice: LabelChoice, *, where: str) -> dict[str, Phi | None]:
+def decided(labels: Sequence[str], choice: LabelChoice, *, where: str) -> dict[str, Phi | None]:
     """Return the category of every label of a model.
 
     Raises:
         ConfigError: A label is not in the map: it is neither covered nor passed over until someone decides.
     """
-    labels = labels_of(tags)
     if missing := [label for label in labels if label not in choice.labels]:
         proposal = propose(missing)
         lines = ", ".join(f'"{label}" = "{value}"' for label, value in proposal.items())
@@ -123,12 +129,38 @@ def propose(labels: Sequence[str]) -> dict[str, str]:
 
 @cache
 def _known() -> dict[str, str]:
-    table = tomllib.loads((_FOLDER / _PROPOSALS).read_text("utf-8"))
+    table = tomllib.loads((resources.files(_HERE) / "maps" / _PROPOSALS).read_text("utf-8"))
     return {word: category for category, words in table.items() for word in words.split()}
 
 
-def proposal_text(tags: Sequence[str], *, model: str) -> str:
+def chosen(
+    given: str, *, known: Mapping[str, LabelChoice], source: str, labels: Sequence[str], file: Path
+) -> LabelChoice:
+    """Return the label map that is given, or that was written for this very model.
+
+    Args:
+        given: Name or path of a map, or an empty string.
+        known: Maps that come along, by name.
+        source: Name of the model.
+        labels: Of the model, for the proposal.
+        file: Where it is written.
+
+    Raises:
+        ConfigError: There is none; one is proposed in ``file``.
+    """
+    if given:
+        return read_labels(given, known)
+    for choice in known.values():
+        if source in choice.models:
+            return choice
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(proposal_text(labels, model=source), encoding="utf-8")
+    raise ConfigError(f"{source}: no label map; one is proposed in {file}: check it and give --labels {file}")
+
+
+def proposal_text(labels: Sequence[str], *, model: str) -> str:
     """Return a label map to look through and give with ``--labels``."""
-    lines = [f'"{label}" = "{value}"' for label, value in propose(labels_of(tags)).items()]
+    lines = [f'{json.dumps(label, ensure_ascii=False)} = "{value}"' for label, value in propose(labels).items()]
     head = f'# Proposed for {model} from the names of its labels: check each line. "{NO_PHI}" is no PHI.'
     return "\n".join([head, "[labels]", *lines, ""])

@@ -16,6 +16,7 @@ from deid_published.scheme import check_tags
 
 CONFIG = "config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_OTHERS = {"gliner_config.json": "gliner", "config.cfg": "edsnlp", "resources.json": "stanza"}
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 
@@ -81,7 +82,9 @@ def _config(path: Path) -> Mapping[str, Any]:
     try:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except OSError:
-        raise PluginError(f"{path}: no {CONFIG}; give the folder of a published model") from None
+        other = next((plugin for file, plugin in _OTHERS.items() if (path / file).is_file()), None)
+        remedy = f"{other} runs such a model: install deid-{other} and give the folder" if other else "give its folder"
+        raise PluginError(f"{path}: no {CONFIG}, so no model of transformers; {remedy}") from None
     except ValueError:
         raise PluginError(f"{path / CONFIG}: not JSON; fetch the model again") from None
     if not isinstance(config, dict):

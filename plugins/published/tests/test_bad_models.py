@@ -71,7 +71,7 @@ FAULTS = {
     "no outside label": (config(id2label={"0": "B-PER", "1": "I-PER"}, label2id=""), "no tag is O"),
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
     "no labels": (config(id2label=""), "no id2label"),
-    "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+    "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
 }  # fmt: skip
 
 

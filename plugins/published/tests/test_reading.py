@@ -113,17 +113,17 @@ def test_every_label_map_that_comes_along_reads_and_says_how_sure_it_is() -> Non
 
 def test_a_label_that_no_map_knows_stops_the_model_and_is_proposed() -> None:
     choice = read_labels("conll")
-    assert decided(("O", "B-PER", "I-PER", "B-MISC"), choice, where="m") == {"PER": Phi.NAME, "MISC": Phi.OTHER}
+    assert decided(("PER", "MISC"), choice, where="m") == {"PER": Phi.NAME, "MISC": Phi.OTHER}
     with pytest.raises(ConfigError, match=r'does not decide 2 labels; add "FECHAS" = "DATE", "XYZ" = "OTHER"'):
-        decided(("O", "B-PER", "FECHAS", "XYZ"), choice, where="m")
+        decided(("PER", "FECHAS", "XYZ"), choice, where="m")
 
 
 def test_a_proposal_reads_again_and_decides_every_label(tmp_path) -> None:
     tags = ("O", "B-date_of_birth", "I-date_of_birth", "B-<BSN>", "B-NOMBRE_SUJETO_ASISTENCIA", "B-ODD", "B-time")
     path = tmp_path / "labels.toml"
-    path.write_text(proposal_text(tags, model="m"))
+    path.write_text(proposal_text(labels_of(tags), model="m"))
 
-    assert decided(tags, read_labels(str(path)), where="m") == {
+    assert decided(labels_of(tags), read_labels(str(path)), where="m") == {
         "date_of_birth": Phi.DATE, "<BSN>": Phi.NATIONAL_ID, "NOMBRE_SUJETO_ASISTENCIA": Phi.NAME, "ODD": Phi.OTHER,
         "time": Phi.OTHER,
     }  # fmt: skip

@@ -1,0 +1,161 @@
+"""A published model that its own library runs: its folder, its files pinned, every label decided."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deid_assets.extending import ConfigError, Phi, PluginError
+from deid_assets.extending.files import replace_folder
+from deid_published.folder import CARD, FORMAT, check_files, sha256
+from deid_published.labels import LabelChoice
+
+FILES = "model"
+"""Folder, in that of an added model, of the files that its library reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked for. ``library`` is the name of the detector, the others are as ``deid models add`` takes them."""
+
+    library: str
+    source: str
+    name: str
+    out: Path
+    labels: str = ""
+    aggregation: str = ""
+    words: str = ""
+    window: int = 0
+    fetch: bool = False
+    revision: str = ""
+    trust: bool = False
+
+    @property
+    def proposal(self) -> Path:
+        """File for a label map, where there is none."""
+        return self.out.with_name(f"{self.name}.labels.toml")
+
+    def folder(self) -> Path:
+        """Return the folder of the model.
+
+        Raises:
+            PluginError: It is to be fetched.
+            ConfigError: An option was given that is of token classifiers alone.
+        """
+        if self.fetch or self.revision:
+            raise PluginError(f"{self.source}: models of {self.library} are not fetched; copy it and give its folder")
+        for option in ("aggregation", "words"):
+            if getattr(self, option):
+                raise ConfigError(f"--{option} is of token classifiers; {self.library} has its own way")
+        return Path(self.source).resolve()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryModel:
+    """An added model.
+
+    Args:
+        path: Folder of the files that its library reads.
+        labels: Label to category; a label of ``None`` is decided to be no PHI.
+        version: Twelve digits of the digests of its files and of its labels.
+        card: The whole of ``published.json``.
+    """
+
+    path: Path
+    labels: Mapping[str, Phi | None]
+    version: str
+    card: Mapping[str, Any]
+
+
+def read_model(path: Path, library: str) -> LibraryModel:
+    """Return what a folder says, after comparing its files with their digests.
+
+    Raises:
+        PluginError: It is no folder of an added model of this library, or a file is missing, another or too many.
+    """
+    try:
+        card = json.loads((path / CARD).read_text(encoding="utf-8"))
+        if card["format"] != FORMAT:
+            raise PluginError(f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}")
+        if (other := card.get("library", "published")) != library:
+            raise PluginError(f"{path}: {other} runs this model; use --detector {other}={path}")
+        found = LibraryModel(
+            path=path / FILES,
+            labels={str(label): Phi(value) if value else None for label, value in card["labels"].items()},
+            version=hashlib.sha256(json.dumps([card["files"], card["labels"]], sort_keys=True).encode()).hexdigest()[
+                :12
+            ],
+            card=card,
+        )
+        files = dict(card["files"])
+    except OSError:
+        raise PluginError(f"{path}: no {CARD}; give the folder that `deid models add` wrote") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PluginError(f"{path}: {CARD} is broken ({type(error).__name__}); add the model again") from None
+    check_files(path, files)
+    if more := sorted(_names(path) - set(files)):
+        raise PluginError(f"{path / more[0]}: not a file that was added; remove it, or add the model again")
+    return found
+
+
+def write_model(
+    wanted: Wanted,
+    labels: Mapping[str, Phi | None],
+    choice: LabelChoice,
+    fill: Callable[[Path], Mapping[str, Any]],
+    check: Callable[[Path], Mapping[str, Any]],
+) -> Mapping[str, Any]:
+    """Write the folder of a model, all or nothing, and return its card.
+
+    Args:
+        wanted: As it was asked for.
+        labels: Every label of the model, decided.
+        choice: The map that decided.
+        fill: Writes the model into a folder and returns what the card says of it.
+        check: Reads the added model as the detector will, and returns what the card says of that; it raises where
+            the model cannot be used.
+    """
+    part = wanted.out.with_name(wanted.out.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    (part / FILES).mkdir(parents=True, mode=0o700)
+    source = Path(wanted.source)
+    try:
+        card: dict[str, Any] = {
+            "format": FORMAT,
+            "library": wanted.library,
+            "name": wanted.name,
+            "source": source.name,
+            "source_files": {name: sha256(source / name) for name in sorted(_files(source))},
+            "trusted": wanted.trust,
+            "labels": {label: category.value if category else None for label, category in labels.items()},
+            "label_map": choice.name,
+            "facts": dict(choice.facts),
+            "added_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        card |= fill(part / FILES)
+        card["files"] = {name: sha256(part / name) for name in sorted(_names(part))}
+        _write(part, card)
+        card["check"] = check(part)
+        _write(part, card)
+        replace_folder(part, wanted.out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return card
+
+
+def _write(folder: Path, card: Mapping[str, Any]) -> None:
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _files(folder: Path) -> set[str]:
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+def _names(folder: Path) -> set[str]:
+    return _files(folder) - {CARD}
