@@ -33,7 +33,7 @@ from deid_assets.training.pretraining import learnt_from
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.points import Interval
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.scorer import STRIDE
+from deid_zero_shot.scorer import SHARE
 from deid_zero_shot.study import (
     COLUMNS,
     Judged,
@@ -216,7 +216,7 @@ def _speed(models: Mapping[str, str], options: argparse.Namespace) -> None:
                     f"| {slow[0] / took[0]:.1f} |",
                     flush=True,
                 )
-    print(f"\nOf two stages, the first hides every {STRIDE}th group of words at once.")
+    print(f"\nOf two stages, the first hides one in {SHARE} sub-tokens of a window at once.")
 
 
 def _timed(method: Method, notes: Sequence[Note], *, below: float | None = None) -> tuple[float, float]:

@@ -28,12 +28,13 @@ CHECKS = (
 )
 SCORES = pa.schema(
     [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("system", "lang", "name")),
+        *(pa.field(name, pa.string(), nullable=False) for name in ("system", "lang", "statistic")),
         *(pa.field(name, pa.float64()) for name in ("measured", "low", "high")),
         pa.field("notes", pa.int64(), nullable=False),
     ]
 )
 """One row per score; ``measured`` is missing where nothing was to be counted."""
+_FIELDS = {"statistic": "name", "measured": "value"}
 
 
 def make_table(
@@ -106,7 +107,7 @@ def _spans(outcome: object, gold: SpanSet) -> SpanSet:
 
 
 def _stored(score: Score) -> Mapping[str, object]:
-    return {name: getattr(score, "value" if name == "measured" else name) for name in SCORES.names}
+    return {name: getattr(score, _FIELDS.get(name, name)) for name in SCORES.names}
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:

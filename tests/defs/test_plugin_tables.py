@@ -55,7 +55,7 @@ def test_the_table_has_a_row_of_each_model_and_language_beside_chance_and_the_en
 
     assert modelled.failures(result) == {}
     rows = modelled.opened().files.read("zero_shot_table", "all", "scores").to_pylist()
-    value = {(row["system"], row["name"]): row["measured"] for row in rows}
+    value = {(row["system"], row["statistic"]): row["measured"] for row in rows}
     assert {row["lang"] for row in rows} == {"en"}
     assert {row["system"] for row in rows} == {
         "redact all", "redact nothing", "random, as often as PHI", "stencil", *DETECTORS

@@ -205,7 +205,7 @@ def read(path: Path) -> Calibration:
             isinstance(one.log_threshold, float) and math.isfinite(one.log_threshold) for one in languages.values()
         ):
             raise PluginError(f"{path}: a threshold is no number; calibrate again")
-        return Calibration(str(values["model"]), dict(values["scoring"]), languages)
+        return Calibration(str(values["model"]), {"alone": True} | values["scoring"], languages)
     except FileNotFoundError:
         raise PluginError(
             f"{path}: no such file; run deid-zero-shot calibrate, or give threshold= a probability of your own"

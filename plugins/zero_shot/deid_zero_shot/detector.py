@@ -78,6 +78,8 @@ class ZeroShotDetector:
         options = read_options(scoring or (found.options() if found else {}))
         if stages > 1 and (options.prior or options.against):
             raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
+        if stages > 1 and not options.alone:
+            raise ConfigError("stages = 2 masks doubtful words alone; leave out alone = false")
         runtime = Runtime(
             precision=precision, providers=providers, threads=threads, batch=batch, allow_download=allow_download,
             trust=trust,

@@ -33,6 +33,8 @@ class Options(BaseModel):
         lemmas: ``simple``, ``none`` or ``spacy:PIPELINE``.
         together: Whether the same words elsewhere in the window are masked with a word.
         mean: Whether a word's score is the geometric mean over its sub-tokens, not the product.
+        alone: Whether each word is masked by itself; if not, with others that stand apart, which takes a fraction of the
+            time.
         window: Most sub-tokens read at once; the model's own limit, at most 512, when not given.
         allow: Whether ordinary words of language and medicine stay, and eponyms that follow no title.
         allow_list: File of more words that stay, one a line.
@@ -48,6 +50,7 @@ class Options(BaseModel):
     lemmas: str = "simple"
     together: bool = True
     mean: bool = False
+    alone: bool = True
     window: int | None = None
     allow: bool = False
     allow_list: str | None = None
@@ -205,7 +208,7 @@ def method_of(model: str | Path, options: Options, runtime: Runtime) -> Method:
     protection = Protection(options.allow, options.fields, options.numbers == "leave", more)
     found = backend(model, runtime)
     scoring = Scoring(
-        segment=segment, lemma=lemma, together=options.together, mean=options.mean, batch=runtime.batch,
+        segment=segment, lemma=lemma, together=options.together, mean=options.mean, alone=options.alone, batch=runtime.batch,
         window=_window(found.encoder.specials, options.window), spare=protection.words,
     )  # fmt: skip
     other = backend(options.against, runtime) if options.against else None

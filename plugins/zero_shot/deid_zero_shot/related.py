@@ -72,10 +72,6 @@ class Related:
             found |= self._places[group]
         return np.array(sorted(found), dtype=np.int64)
 
-    def group(self, number: int) -> int:
-        """Return the number that all words have that are the same as this one."""
-        return self._group[number]
-
 
 def _parts(word: str) -> Mapping[str, Token]:
     return {

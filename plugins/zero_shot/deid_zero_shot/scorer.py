@@ -16,7 +16,7 @@ from deid_zero_shot.batches import Ask, Spent, answers
 from deid_zero_shot.encoding import Encoded, Encoder, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer
 from deid_zero_shot.related import Related
-from deid_zero_shot.variants import Variants, at_once, reveal
+from deid_zero_shot.variants import Variants, hide_many, reveal
 from deid_zero_shot.windows import assign, longest_word, windows
 from deid_zero_shot.words import Segmenter, words_of
 
@@ -24,8 +24,9 @@ FLOOR = -10_000.0
 """Logarithm of the score of a word that the vocabulary cannot write: lower than that of any word that it can."""
 KEPT = -FLOOR
 """Score of what is never redacted, whatever the threshold."""
-STRIDE = 12
-"""Groups of words of a window that are masked at once in the first of two stages."""
+SHARE = 6
+"""Where words are not masked alone, one sub-token of a window in so many is hidden at once: about as many as in
+pre-training (Devlin et al. 2019)."""
 
 
 class Word(NamedTuple):
@@ -36,7 +37,7 @@ class Word(NamedTuple):
         end: After the last one.
         score: Natural logarithm of its probability in the context.
         pieces: Sub-tokens in it; 0 where the vocabulary has none for it.
-        exact: Whether it was scored alone; if not, with others of its window masked, which is lower as a rule.
+        exact: Whether it was scored alone; if not, with others of its window hidden too.
     """
 
     start: int
@@ -70,6 +71,7 @@ class Scoring:
         together: Whether the same words elsewhere are masked with a word.
         window: Most sub-tokens that the network reads at once.
         mean: Whether a word's score is the geometric mean of its sub-tokens' probabilities, not their product.
+        alone: Whether a word is hidden with nothing but the same word elsewhere; if not, with others that stand apart.
         batch: Most variants in one run.
         spare: Returns the numbers of the words that are not scored, because they are never redacted.
     """
@@ -79,6 +81,7 @@ class Scoring:
     together: bool = True
     window: int = 512
     mean: bool = False
+    alone: bool = True
     batch: int = 32
     spare: Callable[[Note, Sequence[Token]], AbstractSet[int]] = lambda _note, _words: frozenset()
 
@@ -105,8 +108,8 @@ class Scorer:
 
         Args:
             note: Of any length.
-            below: Where given, only words that a first, cheap stage scores lower than this logarithm are scored
-                alone; the others keep the score of that stage.
+            below: Where given, only words that score lower than this logarithm when others are hidden with them are
+                scored alone; the others keep that score.
         """
         read = Read(note, self.encoder, self.scoring)
         found = dict.fromkeys(range(len(read.words)), FLOOR)
@@ -114,9 +117,9 @@ class Scorer:
         found |= dict.fromkeys(spared, KEPT)
         wanted = [number for number, pieces in enumerate(read.pieces) if number not in spared and read.is_known(number)]
         inexact: set[int] = set()
-        if below is not None:
-            found |= self._answered(self._first(read, wanted))
-            inexact = {number for number in wanted if found[number] >= below}
+        if below is not None or not self.scoring.alone:
+            found |= self._answered(self._many(read, wanted))
+            inexact = {number for number in wanted if below is None or found[number] >= below}
             wanted = [number for number in wanted if number not in inexact]
         found |= self._answered(self._alone(read, wanted))
         words = [
@@ -150,16 +153,14 @@ class Scorer:
             reveal(asked[window], number, pieces, related)
         return asked
 
-    def _first(self, read: Read, wanted: Sequence[int]) -> list[Variants]:
-        """Mask many words of a window at once: equal words together, neighbouring words never."""
+    def _many(self, read: Read, wanted: Sequence[int]) -> list[Variants]:
         asked = read.variants()
-        classes: dict[tuple[int, int], list[int]] = {}
+        placed: list[list[tuple[int, range, NDArray[np.int64]]]] = [[] for _ in asked]
         for number in wanted:
-            classes.setdefault((read.window[number], read.first_of_group(number) % STRIDE), []).append(number)
-        for (window, _), numbers in classes.items():
-            placed = [read.place(number) for number in numbers]
-            words = [(number, pieces) for number, (_, pieces, _) in zip(numbers, placed, strict=True)]
-            at_once(asked[window], words, [related for _, _, related in placed])
+            window, pieces, related = read.place(number)
+            placed[window].append((number, pieces, related))
+        for variants, words in zip(asked, placed, strict=True):
+            hide_many(variants, words, most=max(1, len(variants.ids) // SHARE))
         return asked
 
 
@@ -187,7 +188,6 @@ class Read:
             if scoring.together
             else None
         )
-        self._firsts: dict[int, int] = {}
 
     def is_known(self, number: int) -> bool:
         """Whether the vocabulary can write the word."""
@@ -211,11 +211,6 @@ class Read:
         related = self._related.of(number)
         inside = related[(related >= part.start) & (related < part.stop)]
         return window, own, inside - part.start
-
-    def first_of_group(self, number: int) -> int:
-        """Return the number of the first word that is the same as this one."""
-        group = number if self._related is None else self._related.group(number)
-        return self._firsts.setdefault(group, number)
 
     def alike(self, number: int) -> list[int]:
         """Return the numbers of the words that hold a word, in any form: itself, its inflections, addresses."""

@@ -64,7 +64,9 @@ class ZeroShotTrainer:
         for number, (lang, some) in enumerate(sorted(_by_language(documents).items()), start=1):
             threshold = calibration.threshold_for(method, some, target=str(settings["target"]))
             found = found.with_language(lang, threshold)
-            (out / f"calibration-{lang}.png").write_bytes(plots.curve_png(threshold, title=f"{task.seed}, {lang}"))
+            (out / f"calibration-{lang}.png").write_bytes(
+                plots.curve_png(threshold, title=f"{Path(source).name}, {lang}")
+            )
             (out / f"calibration-{lang}.csv").write_text(plots.curve_csv(threshold), encoding="utf-8")
             report(Epoch(phase=0, epoch=number, loss=1 - threshold.f1, seconds=0.0))
         calibration.write(out / calibration.FILE, found)

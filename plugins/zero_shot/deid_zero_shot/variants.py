@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
+GAP = 2
+"""Sub-tokens between two words that one variant hides, at least."""
 
 
 class Question(NamedTuple):
@@ -79,17 +81,73 @@ def reveal(variants: Variants, number: int, pieces: range, related: Array) -> No
         variants.ask(masked, Question(number, int(place), int(variants.ids[place])))
 
 
-def at_once(variants: Variants, words: Iterable[tuple[int, range]], related: Sequence[Array]) -> None:
-    """Ask for all sub-tokens of several words in one variant, with nothing of them shown.
+class Hidden(NamedTuple):
+    """A word as one variant hides it, or several of one sub-token that hide the same places.
+
+    Args:
+        words: Number of each.
+        pieces: Places of each, of one length.
+        elsewhere: Places that are hidden with them.
+    """
+
+    words: list[int]
+    pieces: list[range]
+    elsewhere: Array
+
+    def places(self, shown: int) -> Array:
+        """Return what is hidden after some sub-tokens have been shown; nothing once all have."""
+        own = self.pieces[0][shown:]
+        return np.concatenate([self.elsewhere, np.asarray(own, np.int64)]) if own else np.zeros(0, np.int64)
+
+
+def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, most: int) -> None:
+    """Ask for words from left to right as ``reveal`` does, many that stand apart in each variant.
+
+    Words of as many sub-tokens come together, so that few variants are needed. Words that would hide a place of each
+    other, or stand within ``GAP`` sub-tokens, never do.
 
     Args:
         variants: Of the window.
-        words: Number and places of each.
-        related: Places to hide, for each word.
+        words: Number, places within the window, and those of the same word elsewhere, of each.
+        most: Places that one variant may hide; a word that alone hides more has one to itself.
     """
-    asked = list(words)
-    own = [np.arange(pieces.start, pieces.stop) for _, pieces in asked]
-    masked = np.unique(np.concatenate([*own, *related]))
-    for (number, _), places in zip(asked, own, strict=True):
-        for place in places:
-            variants.ask(masked, Question(number, int(place), int(variants.ids[place])))
+    runs: list[tuple[list[Hidden], int, int]] = []
+    for item in sorted(_merged(words), key=lambda item: -len(item.pieces[0])):
+        places = item.places(0)
+        bits = sum(1 << (int(place) + GAP) for place in set(places.tolist()))
+        around = 0
+        for shift in range(GAP + 1):
+            around |= bits << shift | bits >> shift
+        for at, (members, taken, count) in enumerate(runs):
+            if not taken & bits and count + len(places) <= most:
+                members.append(item)
+                runs[at] = (members, taken | around, count + len(places))
+                break
+        else:
+            runs.append(([item], around, len(places)))
+    for members, _, _ in runs:
+        for shown in range(len(members[0].pieces[0])):
+            masked = np.unique(np.concatenate([item.places(shown) for item in members]))
+            for item in members:
+                for number, pieces in zip(item.words, item.pieces, strict=True):
+                    if place := pieces[shown : shown + 1]:
+                        variants.ask(masked, Question(number, place.start, int(variants.ids[place.start])))
+
+
+def _merged(words: Iterable[tuple[int, range, Array]]) -> list[Hidden]:
+    """Return the words, with those of one sub-token that are hidden together as one."""
+    found: list[Hidden] = []
+    alike: dict[bytes, Hidden] = {}
+    for number, pieces, related in words:
+        elsewhere = related[(related < pieces.start) | (related >= pieces.stop)]
+        item = Hidden([number], [pieces], elsewhere)
+        if len(pieces) > 1:
+            found.append(item)
+            continue
+        known = alike.setdefault(np.sort(item.places(0)).tobytes(), item)
+        if known is item:
+            found.append(item)
+        else:
+            known.words.append(number)
+            known.pieces.append(pieces)
+    return found

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from fixed_network import scorer
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from deid_assets import Note
 from deid_zero_shot.batches import Spent
 from deid_zero_shot.scorer import FLOOR
+from deid_zero_shot.variants import GAP, Question, Variants, hide_many, reveal
 from deid_zero_shot.windows import assign, overlap, windows
 
 DERMA = ("Derma", "##to", "##glyph", "has", "fever", ".")
@@ -124,6 +126,51 @@ def test_two_stages_score_alone_what_the_first_doubts() -> None:
 
     assert [word.exact for word in words] == [True, False, False, False]
     assert words[0].score == pytest.approx(math.log(1e-6))
+
+
+@given(lengths=st.lists(st.integers(1, 4), min_size=1, max_size=30), most=st.integers(1, 12), same=st.integers(2, 9))
+def test_words_hidden_together_stand_apart_and_each_is_revealed_as_if_alone(lengths, most: int, same: int) -> None:
+    ends = list(itertools.accumulate(lengths))
+    words = [range(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    related = [
+        np.concatenate([list(words[other]) for other in range(at % same, len(words), same)]) for at in range(len(words))
+    ]
+    variants, alone = Variants(np.arange(ends[-1])), Variants(np.arange(ends[-1]))
+
+    hide_many(variants, [(at, words[at], related[at]) for at in range(len(words))], most=most)
+    for at, word in enumerate(words):
+        reveal(alone, at, word, related[at])
+
+    hidden_alone = {
+        question: set(masked.tolist())
+        for masked, questions in zip(alone.masked, alone.questions, strict=True)
+        for question in questions
+    }
+    asked: Counter[Question] = Counter()
+    for masked, questions in zip(variants.masked, variants.questions, strict=True):
+        asked.update(questions)
+        sets = {frozenset(hidden_alone[question]) for question in questions}
+        assert set(masked.tolist()) == frozenset().union(*sets)
+        assert len(sets) == 1 or len(masked) <= most
+        for one, other in itertools.combinations(sets, 2):
+            assert min(abs(left - right) for left in one for right in other) > GAP
+    assert asked == Counter(hidden_alone.keys())
+
+
+def test_hidden_with_others_a_word_scores_as_alone_where_only_its_neighbours_count() -> None:
+    def answer(seen, place, true) -> float:
+        return (1 + len("".join(seen[max(0, place - 1) : place + 2])) + len(true)) / 100
+
+    text = "Ana vino y tuli anadias y Juhan tuli Ana vino . " * 4
+    alone, slow = scorer(NAMES, answer, together=False)
+    many, fast = scorer(NAMES, answer, together=False, alone=False)
+    note = Note("n", text)
+
+    words, others = alone.score(note).words, many.score(note).words
+
+    assert [word.score for word in others] == pytest.approx([word.score for word in words])
+    assert {word.exact for word in others} == {False}
+    assert len(fast.shown) < len(slow.shown) / 2
 
 
 @settings(max_examples=60, deadline=None)
