@@ -1,41 +1,43 @@
 """Masked language models as zero-shot detectors: the table of Myntti (2025, section 4.2) and beyond, as Markdown.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/zero_shot.py --model NAME=FOLDER [--model ...]
-    [--set NAME ...] [--notes N] [--variants] [--against FOLDER] [--speed N] [--window N] [--seed S]
+    [--set NAME ...] [--notes N] [--many] [--variants N] [--against FOLDER] [--window N] [--seed S]
 
-Of each set, the first half chooses the threshold and the second is tested on. Unit: sub-tokens of the model's own
-vocabulary, PHI or not. ``--variants`` measures each option apart on the first set, ``--speed`` the time for notes of
-500 words against one mask at a time. A folder is one that ``deid pretrain`` or ``deid-zero-shot export`` wrote.
+Of each set, the first half chooses the threshold and the second is tested on; where ``--notes`` are fewer, they are
+drawn of each half by the seed. Unit: sub-tokens of the model's own vocabulary, PHI or not. ``--variants`` measures each
+option apart on the first set. A folder is one that ``deid pretrain`` or ``deid-zero-shot export`` wrote.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import cycle, islice
+from dataclasses import replace
 from pathlib import Path
 
 from conditions import conditions
 
 from deid_assets.core.errors import OverlapError
 from deid_assets.core.label_maps import label_map
-from deid_assets.core.note import Note
-from deid_assets.core.span import DisjointSpans
+from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.training import read_corpus
 from deid_assets.training.pretraining import learnt_from
+from deid_zero_shot.calibration import choose
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.points import Interval
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.scorer import SHARE
+from deid_zero_shot.scorer import FLOOR, Scored, Word
 from deid_zero_shot.study import (
     COLUMNS,
+    Gain,
     Judged,
     Row,
     chance_rows,
@@ -57,9 +59,10 @@ SETS: Mapping[str, tuple[str, str, str]] = {
     "synthetic-sv": ("sv", "synthetic:sv:60:31", ""),
 }
 """Language, file below ``annotated`` or made corpus, and label map. None is a test set of its makers."""
-WORDS = 500
-_FILTER = -3.0
-"""Logarithm above which the first of two stages decides: a probability of 5 %."""
+LEAST = 2
+HEADING = (
+    "| System | Threshold | Redacted | Accuracy | F1 | Recall | Precision | PR-AUC | ROC-AUC |\n|---" + "|--:" * 8 + "|"
+)
 
 
 def main() -> None:
@@ -68,15 +71,14 @@ def main() -> None:
     models = dict(model.split("=", 1) for model in options.model)
     runtime = Runtime(precision=options.precision, threads=options.threads)
     for number, name in enumerate(options.set or SETS):
-        documents = documents_of(name, options.notes)
-        if len(documents) < 4:
+        parts = halves(documents_of(name), options.notes, seed=options.seed)
+        if min(map(len, parts)) < LEAST:
             print(f"\n{name}: skipped; set DEID_CORPORA to a folder with annotated/", flush=True)
             continue
-        found = _table(name, documents, models, options, runtime)
+        found = _table(name, parts, models, options, runtime)
         if options.variants and not number:
-            _variants(documents, models, found, options, runtime)
-    if options.speed:
-        _speed(models, options)
+            for system, folder in models.items():
+                _variants(system, folder, found[system], options, runtime)
 
 
 def _options() -> argparse.Namespace:
@@ -84,24 +86,31 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--model", action="append", required=True, metavar="NAME=FOLDER")
     parser.add_argument("--set", action="append", choices=SETS)
     parser.add_argument("--notes", type=int, default=10_000, help="of each set, at most")
-    parser.add_argument("--variants", action="store_true")
+    parser.add_argument("--variants", type=int, default=0, metavar="N", help="notes of each half to try options on")
     parser.add_argument("--against", help="folder of a model of general text")
-    parser.add_argument("--speed", type=int, default=0, metavar="N", help="notes to time")
     parser.add_argument("--window", type=int, default=512)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--two-stages", action="store_true", help="score alone only what the first stage doubts")
+    parser.add_argument("--many", action="store_true", help="mask words that stand apart together: alone = false")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
 
-def documents_of(name: str, most: int) -> Sequence[Document]:
+def documents_of(name: str) -> Sequence[Document]:
     """Return the annotated notes of a set, or nothing where it is not at hand."""
     _, source, labels = SETS[name]
     if source.startswith("synthetic:"):
-        return read_corpus(source).documents[:most]
+        return read_corpus(source).documents
     path = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / source
-    return [*islice(_read(path, labels), most)] if path.exists() else ()
+    return [*_read(path, labels)] if path.exists() else ()
+
+
+def halves(documents: Sequence[Document], most: int, *, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:
+    """Return notes to calibrate on and notes to test on, drawn of either half, ``most`` in all."""
+    half = len(documents) // 2
+    draw = random.Random(seed)
+    first, second = (draw.sample(part, min(len(part), most // 2)) for part in (documents[:half], documents[half:]))
+    return first, second
 
 
 def _read(path: Path, labels: str) -> Iterator[Document]:
@@ -112,136 +121,117 @@ def _read(path: Path, labels: str) -> Iterator[Document]:
                 yield Document(found.note, DisjointSpans.of(found.note, found.spans))
 
 
-def _judged(method: Method, documents: Sequence[Document], *, two_stages: bool = False) -> Judged:
-    half = len(documents) // 2
-    below = _FILTER if two_stages else None
-    return Judged(score_all(method, documents[:half], below=below), score_all(method, documents[half:], below=below))
-
-
 def _method(folder: str, options: argparse.Namespace, runtime: Runtime, **scoring: object) -> Method:
-    return method_of(folder, read_options({"window": options.window} | scoring), runtime)
+    return method_of(folder, read_options({"window": options.window, "alone": not options.many} | scoring), runtime)
 
 
 def _table(
-    name: str, documents: Sequence[Document], models: Mapping[str, str], options: argparse.Namespace, runtime: Runtime
+    name: str,
+    parts: tuple[Sequence[Document], Sequence[Document]],
+    models: Mapping[str, str],
+    options: argparse.Namespace,
+    runtime: Runtime,
 ) -> Mapping[str, Judged]:
     """Print the table of a set, and return what was scored, by model."""
     scored: dict[str, Judged] = {}
     rules = load("rules")
-    notes = [document.note for document in documents]
-    found = list(rules.detect(notes))
-    half = len(documents) // 2
-    print(f"\n## {name} ({SETS[name][0]}), {half} notes calibrate, {len(documents) - half} test\n")
-    print(_heading(), flush=True)
+    found = [list(rules.detect([document.note for document in part])) for part in parts]
+    notes = [document.note for part in parts for document in part]
+    print(f"\n## {name} ({SETS[name][0]}), {len(parts[0])} notes calibrate, {len(parts[1])} test\n")
+    print(HEADING, flush=True)
+    remarks = []
     for number, (system, folder) in enumerate(models.items()):
         if learnt := learnt_from(Path(folder), notes):
             sys.exit(f"{system} was pre-trained on note {learnt[0]}; choose other notes")
         method = _method(folder, options, runtime)
         began = time.process_time()
-        judged = scored[system] = _judged(method, documents, two_stages=options.two_stages)
+        judged = scored[system] = Judged(*(score_all(method, part) for part in parts))
         spent = time.process_time() - began
         if not number:
             prevalence = float(points(judged.dev).gold.mean())
             chances = chance_rows(judged.test, prevalence, seed=options.seed)
-            for row in [*chances, decided_row("rules", judged.test, found[half:])]:
+            for row in [*chances, decided_row("rules", judged.test, found[1])]:
                 print(_line(row))
         row = zero_shot_row(system, judged, seed=options.seed)
         print(_line(row), flush=True)
-        gain = ensemble_gain(judged, found[:half], found[half:], seed=options.seed)
         cost = method.scorer.spent
-        print(
-            f"<!-- {system}: {spent / len(documents):.2f} CPU s a note, {cost.variants / len(documents):.0f} variants in "
-            f"{cost.runs / len(documents):.0f} runs; rules + {system}: recall {_short(gain.alone[0])} to "
-            f"{_short(gain.together[0])} ({_interval(gain.difference)}), precision {_short(gain.alone[1])} to "
-            f"{_short(gain.together[1])}; recall by category: "
-            + ", ".join(f"{label} {value:.2f}" for label, value in row.recalls.items())
-            + " -->",
-            flush=True,
+        recalls = ", ".join(f"{label} {value:.2f}" for label, value in row.recalls.items())
+        costs = (
+            f"{spent / len(notes):.2f} CPU s a note, {cost.variants / len(notes):.0f} variants in "
+            f"{cost.runs / len(notes):.0f} runs"
         )
+        remarks += [
+            f"- `{system}`: {costs}. Recall: {recalls}.",
+            _gained(system, ensemble_gain(judged, *found, seed=options.seed)),
+        ]
+    print("", *remarks, sep="\n", flush=True)
     return scored
 
 
-def _variants(
-    documents: Sequence[Document],
-    models: Mapping[str, str],
-    scored: Mapping[str, Judged],
-    options: argparse.Namespace,
-    runtime: Runtime,
-) -> None:
-    for system, folder in models.items():
-        print(f"\n### Each option apart, {system}\n\n{_heading()}", flush=True)
-        for name, judged in _changed(scored[system], documents, folder, options, runtime):
-            print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
+def _gained(system: str, gain: Gain) -> str:
+    (recall, precision), (with_model, precise) = gain.alone, gain.together
+    return (
+        f"- `rules` + `{system}`: recall {_short(recall)} to {_short(with_model)}, difference "
+        f"{_interval(gain.difference)}; precision {_short(precision)} to {_short(precise)}."
+    )
 
 
-def _changed(
-    base: Judged, documents: Sequence[Document], folder: str, options: argparse.Namespace, runtime: Runtime
-) -> Iterator[tuple[str, Judged]]:
-    yield "as published", base
+def _variants(system: str, folder: str, found: Judged, options: argparse.Namespace, runtime: Runtime) -> None:
+    base = Judged(found.dev[: options.variants], found.test[: options.variants])
+    print(f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)} test\n\n{HEADING}")
+    for name, judged in _changed(base, folder, options, runtime):
+        print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
+
+
+def _numbers_by_rules(base: Judged) -> Judged:
+    """Return words scored by the model and numbers decided by the rules, with the allow-list and field labels."""
+    rules, scored = load("rules"), base.changed(protection=Protection(allow=True, fields=True, numbers=True))
+
+    def decided(part: Sequence[tuple[Document, Scored]]) -> Iterator[tuple[Document, Scored]]:
+        found = rules.detect([document.note for document, _ in part])
+        for (document, own), spans in zip(part, found, strict=True):
+            text = document.note.text
+            words = [
+                word._replace(score=FLOOR) if _is_number(text[word.start : word.end], word, spans) else word
+                for word in own.words
+            ]
+            yield document, own._replace(words=words)
+
+    return Judged([*decided(scored.dev)], [*decided(scored.test)])
+
+
+def _is_number(text: str, word: Word, spans: Iterable[Span]) -> bool:
+    return any(map(str.isdigit, text)) and any(span.start < word.end and span.end > word.start for span in spans)
+
+
+def _changed(base: Judged, folder: str, options: argparse.Namespace, runtime: Runtime) -> Iterator[tuple[str, Judged]]:
+    yield "as above", base
     yield "allow-list", base.changed(protection=Protection(allow=True))
     yield "field labels stay", base.changed(protection=Protection(fields=True))
     yield "numbers left to rules", base.changed(protection=Protection(numbers=True))
+    yield "allow-list and field labels", base.changed(protection=Protection(allow=True, fields=True))
     yield "these three", base.changed(protection=Protection(allow=True, fields=True, numbers=True))
+    yield "these three, numbers by rules", _numbers_by_rules(base)
     yield "geometric mean", base.changed(mean=True)
-    scorings: dict[str, dict[str, object]] = {
-        "no lemmas": {"lemmas": "none"},
-        "same words visible": {"together": False},
-        "mutual information": {"prior": 1.0},
-    }
+    parts = [[document for document, _ in part] for part in (base.dev, base.test)]
+
+    def again(runtime: Runtime = runtime, **scoring: object) -> Judged:
+        method = _method(folder, options, runtime, **scoring)
+        return Judged(*(score_all(method, part) for part in parts))
+
+    yield "no lemmas", again(lemmas="none")
+    yield "same words visible", again(together=False)
+    yield "mutual information", again(prior=1.0)
     if options.against:
-        scorings["against the general model"] = {"against": options.against}
-    for name, scoring in scorings.items():
-        is_plain = options.two_stages and not {"prior", "against"} & set(scoring)
-        yield name, _judged(_method(folder, options, runtime, **scoring), documents, two_stages=is_plain)
-
-
-def _speed(models: Mapping[str, str], options: argparse.Namespace) -> None:
-    """Time notes of 500 words against one mask a run, fp32, which is what the method says."""
-    notes = list(islice(_long_notes(), options.speed))
-    print(f"\n## Speed, {len(notes)} notes of {WORDS} words, CPU seconds a note\n")
-    print("| Model | Runtime | Stages | CPU s | Variants | Against one mask at a time |\n|---|---|--:|--:|--:|--:|")
-    for system, folder in models.items():
-        plain = Runtime(threads=options.threads, batch=1)
-        slow = _timed(_method(folder, options, plain, window=512), notes[:1])
-        print(f"| {system} | PyTorch, one mask a run | 1 | {slow[0]:.2f} | {slow[1]:.0f} | 1.0 |", flush=True)
-        exported = Path(folder) / "onnx"
-        ways = [("PyTorch, batched", folder, "fp32")]
-        ways += [(f"ONNX {kind}", str(exported), kind) for kind in ("fp32", "int8") if exported.is_dir()]
-        for label, where, precision in ways:
-            for stages in (1, 2):
-                method = _method(where, options, Runtime(precision=precision, threads=options.threads))
-                took = _timed(method, notes, below=_FILTER if stages > 1 else None)
-                print(
-                    f"| {system} | {label}, window {options.window} | {stages} | {took[0]:.2f} | {took[1]:.0f} "
-                    f"| {slow[0] / took[0]:.1f} |",
-                    flush=True,
-                )
-    print(f"\nOf two stages, the first hides one in {SHARE} sub-tokens of a window at once.")
-
-
-def _timed(method: Method, notes: Sequence[Note], *, below: float | None = None) -> tuple[float, float]:
-    began = time.process_time()
-    for note in notes:
-        method.score(note, below=below)
-    return (time.process_time() - began) / len(notes), method.scorer.spent.variants / len(notes)
-
-
-def _long_notes() -> Iterator[Note]:
-    """Yield made notes of 500 words, joined from synthetic ones."""
-    words: list[str] = []
-    number = 0
-    for document in cycle(read_corpus("synthetic:en:60:31").documents):
-        words += document.note.text.split(" ")
-        while len(words) >= WORDS:
-            yield Note(f"long-{number}", " ".join(words[:WORDS]), lang="en")
-            words, number = words[WORDS:], number + 1
-
-
-def _heading() -> str:
-    return (
-        "| System | Threshold | Redacted | Accuracy | F1 | Recall | Precision | PR-AUC | ROC-AUC |\n"
-        "|---" + "|--:" * 8 + "|"
-    )
+        yield "against the other model", again(against=options.against)
+    if runtime.precision != "fp32":
+        yield "fp32", again(replace(runtime, precision="fp32"))
+    alone = again(alone=True) if options.many else base
+    if options.many:
+        yield "each word alone", alone
+    below = choose(points(alone.dev), "f1").log_threshold
+    staged = score_all(_method(folder, options, runtime, alone=True), parts[1], below=below)
+    yield "alone, in two stages", Judged(alone.dev, staged)
 
 
 def _line(row: Row) -> str:

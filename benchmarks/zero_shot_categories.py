@@ -31,7 +31,7 @@ def main() -> None:
     print(conditions(str(SEED)), "\n")
     print("| Set | Notes | Words | Commonest | By form | Learnt |\n|---|--:|--:|--:|--:|--:|")
     for name in options.set or SETS:
-        documents = documents_of(name, 10_000)
+        documents = documents_of(name)
         if not documents:
             continue
         half = len(documents) // 2

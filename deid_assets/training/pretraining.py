@@ -47,7 +47,7 @@ class Record:
         recipe: All its values.
         fingerprint: Of the recipe, the notes and the plugin.
         notes: How many there were.
-        digests: Of the text of each; see ``name_of``.
+        digests: Of the text of each, and of those that the model which was gone on from has read; see ``name_of``.
     """
 
     recipe: Mapping[str, Any]
@@ -91,14 +91,19 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
     part = out.with_name(out.name + PART)
     part.mkdir(parents=True, mode=0o700, exist_ok=True)
     trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
-    record = Record(
-        recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), frozenset(digests)
-    )
+    known = frozenset(digests) | _read_before(settings)
+    record = Record(recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), known)
     _write(part, record)
     if out.exists():
         out.rmdir()
     part.rename(out)
     return record
+
+
+def _read_before(settings: Mapping[str, Any]) -> frozenset[str]:
+    """Return the digests of the notes that the model which is gone on from has read, where it is such a folder."""
+    base = Path(str(settings.get("encoder", "")))
+    return read_record(base).digests if (base / RECORD).is_file() else frozenset()
 
 
 def _name(note: Note) -> str:

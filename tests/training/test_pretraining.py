@@ -72,9 +72,10 @@ def test_with_a_key_the_folder_tells_it_to_its_holder_alone(
 
 
 def test_a_given_model_is_gone_on_from(model: Path, tmp_path: Path) -> None:
-    pretrain_model(recipe(encoder=str(model)), [*NOTES, Note("x", "Day and cough.")], tmp_path / "more")
+    pretrain_model(recipe(encoder=str(model)), [*NOTES[2:], Note("x", "Day and cough.")], tmp_path / "more")
 
     assert (tmp_path / "more" / "tokenizer.json").read_text() == (model / "tokenizer.json").read_text()
+    assert learnt_from(tmp_path / "more", NOTES[:2]) == ["n0", "n1"]  # what the given one has read counts too
 
 
 def test_other_notes_do_not_replace_a_model(model: Path) -> None:

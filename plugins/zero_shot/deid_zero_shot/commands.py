@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 import typer
 
 from deid_assets.extending import ConfigError, DeidError, Document, InputError
-from deid_assets.extending.corpora import learnt_from, read_corpus
+from deid_assets.extending.corpora import RECORD, learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
 
@@ -104,14 +104,14 @@ def export(
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the ONNX files go.")],
     allow_download: DownloadOption = False,
 ) -> None:
-    """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs. A calibration of the model holds for it too."""
+    """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs. Its calibration holds for it too."""
     from deid_zero_shot.export import export as write  # noqa: PLC0415
     from deid_zero_shot.guard import load  # noqa: PLC0415 - loads PyTorch
 
     write(load(model, allow_download=allow_download), out)
-    known = Path(model) / calibration.FILE
-    if known.is_file():
-        (out / calibration.FILE).write_bytes(known.read_bytes())
+    for name in (calibration.FILE, RECORD):
+        if (known := Path(model) / name).is_file():
+            (out / name).write_bytes(known.read_bytes())
     typer.echo(f"written to {out}; use it with --detector zero_shot={out}")
 
 

@@ -52,13 +52,18 @@ def test_a_calibrated_model_detects_and_keeps_other_languages(model: Path, notes
     assert len(spans)
 
 
-def test_an_export_takes_the_calibration_along(model: Path, notes: Path, tmp_path: Path) -> None:
+def test_an_export_takes_along_the_calibration_and_what_the_model_has_read(
+    model: Path, notes: Path, tmp_path: Path
+) -> None:
     run("calibrate", model, "--notes", notes, "--threads", 1)
+    record = {"recipe": {}, "fingerprint": "x", "notes": 1, "digests": [Note("a", TEXTS[0]).digest]}
+    (model / RECORD).write_text(json.dumps(record))
 
     code, _ = run("export", model, "--out", tmp_path / "onnx")
 
     assert code == 0
     ZeroShotDetector(model=tmp_path / "onnx", precision="int8", threads=1)
+    assert "pre-trained on it" in run("calibrate", tmp_path / "onnx", "--notes", notes)[1]
 
 
 def test_notes_that_the_model_has_read_are_refused(model: Path, notes: Path) -> None:

@@ -1,0 +1,105 @@
+"""CPU time of a masked language model over notes of 500 words, against one mask at a time, as Markdown.
+
+python benchmarks/zero_shot_speed.py --model FOLDER [--notes N] [--slow N] [--windows N ...] [--threads N] [--seed S]
+
+The notes are made, English. The threshold of the two stages is chosen on others. ``FOLDER`` holds the model, and in
+``onnx`` what ``deid-zero-shot export`` wrote of it. ``--slow`` notes are timed with one mask a run, and one word at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from pathlib import Path
+
+from conditions import conditions
+
+from deid_assets.core.note import Note
+from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.core.trainer import Document
+from deid_assets.training import read_corpus
+from deid_zero_shot.calibration import choose
+from deid_zero_shot.method import Method, Runtime, method_of, read_options
+from deid_zero_shot.study import points, score_all
+
+WORDS, DEVELOPMENT, THOUSAND = 500, 4, 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--notes", type=int, default=20)
+    parser.add_argument("--slow", type=int, default=1)
+    parser.add_argument("--windows", type=int, nargs="+", default=[512, 128])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=31)
+    options = parser.parse_args()
+    print(conditions(str(options.seed)), "\n", flush=True)
+    made = list(islice(long_documents(options.seed), DEVELOPMENT + options.notes))
+    dev, notes = made[:DEVELOPMENT], [document.note for document in made[DEVELOPMENT:]]
+    print(
+        "| Runtime | Masked | Window | Notes | CPU s a note | Variants | Against the first | Hours of one core for 1,000 |"
+    )
+    print("|---|---|--:|--:|--:|--:|--:|--:|", flush=True)
+    first = 0.0
+    for runtime, masked, window, method, below in ways(options, dev):
+        some = notes[: options.slow] if masked == ALONE else notes
+        spent, variants = timed(method, some, below=below)
+        first = first or spent
+        print(
+            f"| {runtime} | {masked} | {window} | {len(some)} | {spent:.2f} | {variants:.0f} | {first / spent:.1f} "
+            f"| {spent * THOUSAND / 3600:.2f} |",
+            flush=True,
+        )
+
+
+ALONE = "one word"
+
+
+def ways(options: argparse.Namespace, dev: Sequence[Document]) -> Iterator[tuple[str, str, int, Method, float | None]]:
+    """Yield runtime, what is masked at once, window, method and the threshold of two stages."""
+    exported = options.model / "onnx"
+    runtimes = [("PyTorch fp32", options.model, "fp32")]
+    runtimes += [(f"ONNX {kind}", exported, kind) for kind in ("fp32", "int8")]
+
+    def method(model: Path, precision: str, window: int, *, batch: int = 32, alone: bool = True) -> Method:
+        runtime = Runtime(precision=precision, threads=options.threads, batch=batch)
+        return method_of(model, read_options({"window": window, "alone": alone}), runtime)
+
+    widest = max(options.windows)
+    yield "PyTorch fp32, one mask a run", ALONE, widest, method(options.model, "fp32", widest, batch=1), None
+    for window in options.windows:
+        for name, model, precision in runtimes:
+            yield name, ALONE, window, method(model, precision, window), None
+    for window in options.windows:
+        for name, model, precision in runtimes:
+            yield name, "many words", window, method(model, precision, window, alone=False), None
+        staged = method(exported, "int8", window)
+        below = choose(points(score_all(method(exported, "int8", window, alone=False), dev)), "f1").log_threshold
+        yield "ONNX int8", "many, then doubtful words alone", window, staged, below
+
+
+def timed(method: Method, notes: Sequence[Note], *, below: float | None = None) -> tuple[float, float]:
+    """Return CPU seconds and masked variants a note."""
+    began = time.process_time()
+    for note in notes:
+        method.score(note, below=below)
+    return (time.process_time() - began) / len(notes), method.scorer.spent.variants / len(notes)
+
+
+def long_documents(seed: int) -> Iterator[Document]:
+    """Yield made notes of 500 words or little more, joined from synthetic ones."""
+    text, spans, number = "", list[Span](), 0
+    for document in cycle(read_corpus(f"synthetic:en:200:{seed}").documents):
+        spans += [Span(one.start + len(text), one.end + len(text), one.label) for one in document.spans]
+        text += document.note.text + "\n"
+        if len(text.split()) >= WORDS:
+            note = Note(f"long-{number}", text, lang="en")
+            yield Document(note, DisjointSpans.of(note, spans))
+            text, spans, number = "", [], number + 1
+
+
+if __name__ == "__main__":
+    main()
