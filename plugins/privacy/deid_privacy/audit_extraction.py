@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,18 @@ from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
 from deid_privacy.links import Links, Register, count_links, dictionary_tagger
 from deid_privacy.measures import RESAMPLES
+from deid_privacy.opened import Kind
 from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
 from deid_privacy.quality import Quality, bleu_of_each, quality, zipf
-from deid_privacy.sampling import Sampling
+from deid_privacy.sampling import sampling_of
 from deid_privacy.scoring import Scorer
 
 if TYPE_CHECKING:
     from deid_privacy.audits import Extraction
 
 CONTROL_TEXTS = 150
+CONTROL_LENGTH: dict[Kind, int] = {"masked": 12, "causal": 24}
+"""Tokens: a masked model fills a given length, and planted sentences have ten to thirteen."""
 
 
 def run(audit: Extraction, material: Material) -> AuditResult:
@@ -34,8 +38,9 @@ def run(audit: Extraction, material: Material) -> AuditResult:
         InputError: There are no names or conditions to look for, or the model cannot be used.
     """
     register = register_of_cases(material.cases, read_conditions(audit.conditions))
+    own = generator_of(audit)
     target = opened(material.model, [case.note.text for case in material.cases])
-    texts = drawn(target, audit.texts, length=audit.length, steps=audit.steps, seed=material.seed)
+    texts = drawn(target, audit.texts, length=audit.length, own=own, seed=material.seed)
     links = count_links(texts, register, seed=material.seed)
     figures = measured(links.estimates(), group="links", unit="texts")
     figures += _quality(texts, seed=material.seed)
@@ -50,21 +55,31 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     return conclude(
         audit,
         figures=figures,
-        controls=_controls(target, seed=material.seed),
+        controls=_controls(target, own, seed=material.seed),
         rules=[rule],
         tables=[_diagnostics(links)],
         counts={"texts": len(texts), "patients": len(register.names)} | work(target),
     )
 
 
-def drawn(scorer: Scorer, count: int, *, length: int, steps: int, seed: int) -> list[str]:
-    """Return texts from nothing: by nucleus sampling from a causal model, by pseudo-Gibbs from a masked one."""
-    nucleus = Sampling("nucleus", p=0.95)
+def drawn(scorer: Scorer, count: int, *, length: int, own: Gibbs, seed: int) -> list[str]:
+    """Return texts from nothing: left to right from a causal model, as ``own`` says from a masked one."""
     if scorer.lm.kind == "causal":
-        settings = Continuing(nucleus, longest=length)
+        settings = Continuing(own.sampling, longest=length)
         return [text for _, text in continued(scorer, [""], each=count, settings=settings, seed=seed)]
-    own = Gibbs(length=length, burn_in=steps // 2, steps=steps - steps // 2, sampling=nucleus)
-    return masked_texts(scorer, count, settings=own, seed=seed)
+    return masked_texts(scorer, count, settings=replace(own, length=length), seed=seed)
+
+
+def generator_of(audit: Extraction) -> Gibbs:
+    """Return the settings that an audit's options say.
+
+    Raises:
+        InputError: A way to draw is not known.
+    """
+    burn_in = audit.steps // 2
+    return Gibbs(
+        burn_in=burn_in, steps=audit.steps - burn_in, sampling=sampling_of(audit.sampling), rounds=audit.rounds
+    )
 
 
 def read_conditions(path: Path | None) -> tuple[str, ...]:
@@ -141,11 +156,17 @@ def _diagnostics(links: Links) -> Table:
     return Table(name="diagnostics", title=title, columns=("count", "of"), rows=rows)
 
 
-def _controls(target: Scorer, *, seed: int) -> list[Control]:
+def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
     """Return what the attack finds in a tiny model of a planted corpus: planted people, and people it never read of."""
     corpus = planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
     scorer = Scorer(over_fitted([note.text for note in corpus.training], target.lm.kind, seed=seed))
-    texts = drawn(scorer, CONTROL_TEXTS, length=24, steps=240, seed=seed)
+    texts = drawn(
+        scorer,
+        CONTROL_TEXTS,
+        length=CONTROL_LENGTH[target.lm.kind],
+        own=replace(own, burn_in=120, steps=120),
+        seed=seed,
+    )
     told = "A tiny model of the same kind learns a corpus in which five people's conditions are said 12 times."
     found = []
     for expected in (True, False):

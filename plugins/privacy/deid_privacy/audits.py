@@ -7,7 +7,8 @@ from pathlib import Path
 from deid_assets.extending import ConfigError
 from deid_assets.extending.audits import AuditResult, Material, Need
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
+GENERATORS = ("gibbs", "mask_predict")
 _SIZE = "A model trained longer, or on fewer notes, remembers more: the result holds for this model alone."
 
 
@@ -52,7 +53,10 @@ class Extraction:
         texts: How many are drawn.
         length: Tokens of each.
         conditions: File of conditions, one on each line; those of the planted corpus when empty.
-        steps: Of the generator for masked models, half of them burn-in.
+        steps: Of the generator ``gibbs``, half of them burn-in.
+        sampling: How tokens are drawn: ``greedy``, ``full``, ``top_k:K`` or ``nucleus:P``.
+        generator: Of masked models: ``gibbs``, or ``mask_predict``, which fills all gaps at once and the least sure again.
+        rounds: Of ``mask_predict``.
     """
 
     name = "extraction"
@@ -66,10 +70,23 @@ class Extraction:
         _SIZE,
     )
 
-    def __init__(self, *, texts: int = 200, length: int = 40, conditions: str = "", steps: int = 200) -> None:
-        if texts < 20 or length < 4 or steps < 2:
-            raise ConfigError("extraction takes at least 20 texts, 4 tokens and 2 steps")
-        self.texts, self.length, self.steps = texts, length, steps
+    def __init__(
+        self,
+        *,
+        texts: int = 200,
+        length: int = 40,
+        conditions: str = "",
+        steps: int = 200,
+        sampling: str = "nucleus:0.95",
+        generator: str = "gibbs",
+        rounds: int = 10,
+    ) -> None:
+        if min(texts, 20 * rounds) < 20 or length < 4 or steps < 2 or generator not in GENERATORS:
+            raise ConfigError(
+                f"extraction takes at least 20 texts, 4 tokens, 2 steps and 1 round, and a generator of {', '.join(GENERATORS)}"
+            )
+        self.texts, self.length, self.steps, self.sampling = texts, length, steps, sampling
+        self.rounds = rounds if generator == "mask_predict" else 0
         self.conditions = Path(conditions) if conditions else None
 
     def run(self, material: Material) -> AuditResult:

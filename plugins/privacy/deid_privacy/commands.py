@@ -6,10 +6,8 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,9 +15,6 @@ from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
 from deid_privacy import site_commands
 from deid_privacy.utility import commands as utility
-
-if TYPE_CHECKING:
-    from deid_privacy.trends import Trend
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trends = commands.add_parser("trends", help="run the fifteen trend tests; print pass, fail or undecided")
     trends.add_argument("names", nargs="*", help="such as T8; all when none is named")
     trends.add_argument("--folder", type=Path, help="of models and results, so that a killed run goes on")
+    trends.add_argument("--documents", type=int, help="notes of each task of T1 to T5 and T9 to T12")
+    trends.add_argument("--folds", type=int, help="of their cross-validations")
+    trends.add_argument("--steps", type=int, help="of their pre-trainings")
     private = commands.add_parser("dp", help="compare no defence, scrubbing and differential privacy: a page")
     private.add_argument("out", type=Path, help="new folder for page and figures")
     private.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 8.0, 64.0], help="budgets")
@@ -121,29 +119,13 @@ def _private(given: argparse.Namespace) -> int:
 def _trends(given: argparse.Namespace) -> int:
     import torch  # noqa: PLC0415 - heavy
 
-    from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS, Bench, Trend, control  # noqa: PLC0415
-    from deid_privacy.utility import synthesis  # noqa: PLC0415
-    from deid_privacy.utility import trends as tuned  # noqa: PLC0415
+    from deid_privacy.trends_run import Sizes, said, trends  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    names = given.names or list(CLAIMS)
-    if unknown := sorted(set(names) - set(CLAIMS)):
-        raise InputError(f"unknown trend {unknown[0]!r}; choose of {', '.join(CLAIMS)}")
-    bench = Bench(given.seed)
-    if set(names) & set(RUNS):
-        typer.echo(f"control   {control(bench)}")
+    sizes = Sizes(documents=given.documents, folds=given.folds, steps=given.steps)
     with tempfile.TemporaryDirectory() as made:
-        folder = given.folder or Path(made)
-        grids, notes = tuned.Tuned(folder, seed=given.seed), synthesis.Synthesis(folder, seed=given.seed)
-        runs: dict[str, Callable[[], Trend]] = {
-            **{name: partial(run, bench) for name, run in RUNS.items()},
-            **{name: partial(run, grids) for name, run in tuned.RUNS.items()},
-            **{name: partial(run, notes) for name, run in synthesis.RUNS.items()},
-            **{name: partial(Trend, "undecided", why) for name, why in NOT_RUN.items()},
-        }
-        for name in names:
-            found = runs[name]()
-            typer.echo(f"{name:4} {found.verdict:9} {CLAIMS[name]}: {found.numbers}")
+        for name, found in trends(given.names, given.folder or Path(made), sizes=sizes, seed=given.seed):
+            typer.echo(said(name, found))
     return 0
 
 

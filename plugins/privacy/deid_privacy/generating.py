@@ -14,7 +14,7 @@ from deid_privacy.scoring import Scorer
 
 Ask = Callable[[torch.Tensor, int], torch.Tensor]
 """Function from sequences (rows, positions) and a position to the scores there: (rows, vocabulary)."""
-FULL = Sampling()
+FULL, GREEDY = Sampling(), Sampling("greedy")
 PROMPTED, LONG_PROMPT = 0.3, 0.3
 TITLES = ("mr", "ms")
 
@@ -31,6 +31,7 @@ class Gibbs:
         burn: Of the first ones.
         batch: Sequences that share the position of each step.
         prompted: Share of the batches that begin with a prompt.
+        rounds: Where positive, sequences are made by mask-predict in so many rounds, and no steps are made.
     """
 
     length: int = 100
@@ -40,9 +41,10 @@ class Gibbs:
     burn: Sampling = FULL
     batch: int = 50
     prompted: float = PROMPTED
+    rounds: int = 0
 
     def __post_init__(self) -> None:
-        if self.length < 1 or self.batch < 1 or min(self.burn_in, self.steps) < 0:
+        if self.length < 1 or self.batch < 1 or min(self.burn_in, self.steps, self.rounds) < 0:
             raise InputError("a generator needs a length and a batch of at least 1, and no negative number of steps")
 
 
@@ -70,7 +72,14 @@ def gibbs(
 
 
 def mask_predict(
-    ask_all: Callable[[torch.Tensor], torch.Tensor], start: torch.Tensor, free: Sequence[int], *, rounds: int, mask: int
+    ask_all: Callable[[torch.Tensor], torch.Tensor],
+    start: torch.Tensor,
+    free: Sequence[int],
+    *,
+    rounds: int,
+    mask: int,
+    sampling: Sampling = GREEDY,
+    source: torch.Generator | None = None,
 ) -> torch.Tensor:
     """Return sequences filled at once, of which the least sure are hidden and filled again (Ghazvininejad et al. 2019).
 
@@ -80,14 +89,19 @@ def mask_predict(
         free: Positions to fill.
         rounds: Times that all are filled; each time fewer were hidden, in the last none are hidden afterwards.
         mask: The token that hides.
+        sampling: How a position is filled; greedily, all sequences of one start are alike.
+        source: Of chance, where it is not greedy.
     """
     ids, places = start.clone(), torch.tensor(list(free))
     sure = torch.zeros(ids.shape[0], len(places), dtype=torch.double)
     hidden = torch.ones_like(sure, dtype=torch.bool)
+    chance = source or source_of(1)
     for done in range(rounds):
-        best = torch.softmax(ask_all(ids)[:, places].double(), -1).max(-1)
-        ids[:, places] = torch.where(hidden, best.indices, ids[:, places])
-        sure = torch.where(hidden, best.values, sure)
+        scores = ask_all(ids)[:, places]
+        drawn = draw(scores.flatten(0, 1), sampling, chance).view(ids.shape[0], -1)
+        shares = torch.softmax(scores.double(), -1).gather(-1, drawn[..., None])[..., 0]
+        ids[:, places] = torch.where(hidden, drawn, ids[:, places])
+        sure = torch.where(hidden, shares, sure)
         count = len(places) * (rounds - 1 - done) // rounds
         hidden = torch.zeros_like(hidden)
         if count:
@@ -116,7 +130,18 @@ def masked_texts(scorer: Scorer, count: int, *, settings: Gibbs, seed: int) -> l
         row = [lm.opens, *prompt, *[lm.mask] * settings.length, lm.closes]
         free = [place for place, token in enumerate(row) if token == lm.mask]
         start = torch.tensor([row] * min(settings.batch, count - len(texts)))
-        ids = gibbs(asker(scorer), start, free, settings=settings, mask=lm.mask, source=source)
+        if settings.rounds:
+            ids = mask_predict(
+                asker_of_all(scorer),
+                start,
+                free,
+                rounds=settings.rounds,
+                mask=lm.mask,
+                sampling=settings.sampling,
+                source=source,
+            )
+        else:
+            ids = gibbs(asker(scorer), start, free, settings=settings, mask=lm.mask, source=source)
         texts += [readable(lm, found[1:-1]) for found in ids.tolist()]
     return texts
 
@@ -145,6 +170,21 @@ def asker(scorer: Scorer) -> Ask:
         scores = scorer.logits_at(rows, [(row, place) for row in range(len(rows))]).cpu()
         scores[:, never] = -torch.inf
         scorer.spent.sequences += len(rows)
+        return scores
+
+    return ask
+
+
+def asker_of_all(scorer: Scorer) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return how a masked model is asked at every position, of text alone: it never answers with a token of no text."""
+    never = torch.tensor(sorted(scorer.lm.special))
+
+    def ask(ids: torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode():
+            found: torch.Tensor = scorer.lm.model(input_ids=ids.to(scorer.lm.device)).logits
+        scores = found.float().cpu().clone()  # a tensor of inference mode cannot be changed outside it
+        scores[..., never] = -torch.inf
+        scorer.spent.sequences += len(ids)
         return scores
 
     return ask

@@ -37,6 +37,25 @@ class Sampling:
             )
 
 
+def sampling_of(said: str) -> Sampling:
+    """Return the way to draw that is said: ``greedy``, ``full``, ``top_k:40`` or ``nucleus:0.95``.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    rule, _, number = said.partition(":")
+    try:
+        if rule == "top_k":
+            return Sampling("top_k", k=int(number))
+        if rule == "nucleus":
+            return Sampling("nucleus", p=float(number))
+    except ValueError:
+        rule = ""
+    if number or rule not in {"greedy", "full"}:
+        raise InputError(f"sampling {said!r} is none of greedy, full, top_k:K and nucleus:P; choose one")
+    return Sampling("greedy" if rule == "greedy" else "full")
+
+
 def restricted(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     """Return probabilities after the rule, renormalised: (rows, vocabulary), from scores of the same shape."""
     shares = torch.softmax(scores.double() / sampling.temperature, dim=-1)

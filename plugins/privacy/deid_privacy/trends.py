@@ -6,18 +6,21 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from deid_assets import Note
+from deid_assets.extending.audits import Case, Key, Material, Outcome, load_policy
+from deid_assets.extending.corpora import read_corpus
 from deid_privacy.blindness import Roles, blindness, entity_level
 from deid_privacy.causal import CausalTrainer
 from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
 from deid_privacy.links import Links, count_links
-from deid_privacy.measures import auc
+from deid_privacy.measures import auc, estimated
 from deid_privacy.membership import Setup
 from deid_privacy.opened import LanguageModel, open_model
 from deid_privacy.overlap import recall
@@ -44,7 +47,10 @@ CLAIMS = {
     "T14": "hiding in plain sight protects leftovers",
     "T15": "latency grows with parameters",
 }
-NOT_RUN = {"T14": "measured by the audit hips: deid privacy run hips"}
+HIDDEN = 240
+"""Notes among which leftovers hide."""
+PEOPLE, TEXTS = 60, 1_000
+"""Planted people, and texts drawn for the attacks by generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,9 @@ class Bench:
 
     @property
     def corpus(self) -> Planted:
-        """Corpus of 80 sentences and 24 people who are said 4 times each, with as many controls."""
+        """Corpus of 80 sentences and 60 people who are said 4 times each, with as many controls."""
         if self._corpus is None:
-            self._corpus = planted_corpus(notes=80, people=24, repeats=(4,), seed=self.seed, longest=14)
+            self._corpus = planted_corpus(notes=80, people=PEOPLE, repeats=(4,), seed=self.seed, longest=14)
         return self._corpus
 
     def model(self, kind: Literal["masked", "causal"]) -> LanguageModel:
@@ -91,7 +97,7 @@ class Bench:
         """Return texts drawn from the masked model by a rule, and their links."""
         if name not in self._leaks:
             settings = Gibbs(length=20, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0)
-            texts = masked_texts(Scorer(self.model("masked")), 200, settings=settings, seed=self.seed)
+            texts = masked_texts(Scorer(self.model("masked")), TEXTS, settings=settings, seed=self.seed)
             self._leaks[name] = texts, count_links(texts, register_of(self.corpus.people), seed=self.seed)
         return self._leaks[name]
 
@@ -174,6 +180,27 @@ def _recalls(lm: LanguageModel, learnt: Sequence[str], seed: int) -> list[float]
     return [recall(sides[0], sides[1], n) for n in (3, 5, 10)]
 
 
+def t14(bench: Bench) -> Trend:
+    """Let the audit ``hips`` look for leftovers among replacements and among tags, one identifier in ten left."""
+    found = entry_points(group="deid_assets.audits", name="hips")
+    if not found:
+        return Trend("undecided", "the audit hips is not installed: pip install deid-hips")
+    policies = [load_policy(name) for name in ("surrogate", "tag")]
+    cases = [
+        Case(one.note, one.spans, one.spans) for one in read_corpus(f"synthetic:en:{HIDDEN}:{bench.seed}").documents
+    ]
+    key = Key(b"trends of made notes, no secret")
+    audit = next(iter(found)).load()(recalls=(0.9,))
+    result = audit.run(Material(key=key, seed=bench.seed, cases=cases, policies=policies))
+    picks = {one.group.split(",")[0]: one for one in result.figures if one.name.startswith("share of the attacker")}
+    if result.outcome is Outcome.VOID or len(picks) < len(policies):
+        return Trend("undecided", f"hips: {result.outcome.value}, {result.reason}")
+    numbers = ", ".join(f"{name} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in picks.items())
+    hidden, plain = picks["surrogate"], picks["tag"]
+    verdict: Verdict = "pass" if hidden.high < plain.low else "fail" if hidden.value >= plain.value else "undecided"
+    return Trend(verdict, f"share of the attacker's picks that is real: {numbers}")
+
+
 def t15(bench: Bench) -> Trend:
     """Measure the CPU time per sequence of models of four sizes."""
     texts = [note.text for note in bench.corpus.held_out]
@@ -205,14 +232,13 @@ def _untrained(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
         return open_model(Path(folder), device="cpu")
 
 
-RUNS: dict[str, Callable[[Bench], Trend]] = {"T6": t6, "T7": t7, "T8": t8, "T13": t13, "T15": t15}
+RUNS: dict[str, Callable[[Bench], Trend]] = {"T6": t6, "T7": t7, "T8": t8, "T13": t13, "T14": t14, "T15": t15}
 
 
-def control(bench: Bench) -> str:
+def control(bench: Bench) -> Trend:
     """Return the positive control of the bench: the causal model tells its own sentences from held-out ones."""
     scorer = Scorer(bench.model("causal"))
     sides = [[note.text for note in part] for part in (bench.corpus.training, bench.corpus.held_out)]
     values = [np.array([-one.loss for one in scorer.tokens(side)]) for side in sides]
-    area = auc(*values)
-    verdict = "reacted" if area > 0.9 else "did not react: what rests on this model is void"
-    return f"AUC of the loss on what the model learnt by heart {area:.3f}; {verdict}"
+    found = estimated("AUC of the loss", values[0], values[1], auc, chance=0.5, seed=bench.seed)
+    return Trend("pass" if found.low > 0.9 else "fail", str(found))

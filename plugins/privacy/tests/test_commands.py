@@ -7,11 +7,12 @@ import json
 import pytest
 
 from deid_assets.core.errors import InputError
+from deid_privacy import trends_run
 from deid_privacy.canaries import check_planted, read_canaries
 from deid_privacy.commands import main
 from deid_privacy.costing import Cost
 from deid_privacy.overlap import grams, recall
-from deid_privacy.trends import CLAIMS, NOT_RUN, RUNS
+from deid_privacy.trends import CLAIMS, RUNS
 from deid_privacy.utility import synthesis, trends
 
 
@@ -40,13 +41,24 @@ def test_the_planted_folder_holds_what_the_audits_read(tmp_path, capsys):
 
 def test_every_trend_has_a_claim_and_is_run_or_says_why_not(capsys):
     assert list(CLAIMS) == [f"T{number}" for number in range(1, 16)]
-    known = [*RUNS, *trends.RUNS, *synthesis.RUNS, *NOT_RUN]
+    known = [*RUNS, *trends.RUNS, *synthesis.RUNS]
     assert sorted(known) == sorted(CLAIMS)
-    assert main(["trends", "T14"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in said] == [["T14", "undecided"]]
     assert main(["trends", "T99"]) == 2
     assert "unknown trend 'T99'" in capsys.readouterr().err
+
+
+def test_a_trend_that_was_judged_is_not_run_again_and_one_of_other_sizes_is(tmp_path, capsys):
+    for place in ("seed-1-steps-7", "seed-1"):
+        (tmp_path / place).mkdir()
+        for name in ("control", "T15", "T1"):
+            known = {"verdict": "fail", "numbers": f"of {place}"}
+            (tmp_path / place / f"{name}.json").write_text(json.dumps(known), encoding="utf-8")
+    assert main(["trends", "T15", "T1", "--folder", str(tmp_path), "--steps", "7"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in said] == [["control", "fail"], ["T1", "fail"], ["T15", "fail"]]
+    assert "of seed-1-steps-7" in said[1]
+    made = list(trends_run.trends(["T15"], tmp_path, sizes=trends_run.Sizes(), seed=1))
+    assert made[1][1].numbers == "of seed-1"
 
 
 def test_the_cost_of_an_audit_is_extrapolated_from_a_share(tmp_path, capsys, causal_folder, other_folder):

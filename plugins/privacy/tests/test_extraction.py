@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from deid_assets.core.errors import InputError
 from deid_privacy.generating import Continuing, Gibbs, continued, gibbs, mask_predict, masked_texts
 from deid_privacy.links import Register, count_links, dictionary_tagger
 from deid_privacy.quality import is_repetitive, quality, self_bleu, zipf
-from deid_privacy.sampling import Sampling, draw, restricted, source_of
+from deid_privacy.sampling import Sampling, draw, restricted, sampling_of, source_of
 from deid_privacy.scoring import Scorer
 
 SCORES = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
@@ -87,6 +88,22 @@ def test_a_masked_model_writes_texts_of_the_wanted_length_without_gaps(masked):
     assert texts != masked_texts(scorer, 5, settings=settings, seed=2)
     with pytest.raises(InputError, match="reads 64 tokens"):
         masked_texts(scorer, 1, settings=Gibbs(length=60), seed=1)
+
+
+def test_mask_predict_writes_different_texts_from_one_start(masked):
+    settings = Gibbs(length=12, rounds=4, sampling=sampling_of("nucleus:0.95"), batch=5, prompted=0.0)
+    texts = masked_texts(Scorer(masked), 5, settings=settings, seed=1)
+    assert len(set(texts)) == 5
+    assert not any("[MASK]" in text for text in texts)
+    greedy = masked_texts(Scorer(masked), 5, settings=replace(settings, sampling=sampling_of("greedy")), seed=1)
+    assert len(set(greedy)) == 1
+
+
+def test_a_way_to_draw_is_read_or_refused():
+    assert sampling_of("top_k:40") == Sampling("top_k", k=40)
+    for wrong in ("", "top_k", "nucleus:x", "greedy:1", "beam"):
+        with pytest.raises(InputError, match="none of greedy"):
+            sampling_of(wrong)
 
 
 def test_a_causal_model_says_what_it_learnt_by_heart_and_nothing_unplanted(causal, small_world):

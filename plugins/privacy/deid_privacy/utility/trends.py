@@ -34,7 +34,7 @@ class Tuned:
     documents: int = 120
     steps: int = 200
     seed: int = 1
-    _rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+    _rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict, init=False)
 
     def row(self, task: str, model: str, version: str = "raw", test: str = "raw") -> Row:
         """Return the scores of a configuration."""
