@@ -49,7 +49,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.commands": {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
         "deid-edit-maps": "map-spans repopulate twin",
-        "deid-tagger-analysis": "analyse",
+        "deid-tagger-analysis": "analyse sweep",
     },
     "deid_assets.commands.corpus": {
         "deid-corpora": "lengths repair space stats",

@@ -14,9 +14,11 @@ from deid_assets.assets.rewriting import show_study
 from deid_assets.assets.shadow import gold_of_sample, sample_in_words
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
+from deid_assets.evaluation.people import Names, names_by_person, together
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
+from deid_assets.reports.tables import table_md
 from deid_assets.store.files import ALL
 from deid_assets.store.scores import scores_from_table, scores_to_table
 from deid_resources.installation import Installation
@@ -55,7 +57,9 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
     asset = Family.SPANS.of(detector)
     with_gold = gold_batches(installation)
     done = scored_batches(installation, asset)
-    per_batch = {batch: score_batch(batch, installation, detector) for batch in done}
+    scored = {batch: score_batch(batch, installation, detector) for batch in done}
+    per_batch = {batch: evaluation for batch, (evaluation, _) in scored.items()}
+    names = together(names for _, names in scored.values())
     total = sum(per_batch.values(), Evaluation(installation.settings.profile))
     return AssetOutput(
         tables={"scores": scores_to_table(per_batch)},
@@ -64,6 +68,7 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} against gold"),
+            **({"names_by_person": Markdown(people_md(names))} if names else {}),
             "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
             "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
             **(show_study(installation, detector, done) if rewrites else {}),
@@ -84,14 +89,25 @@ def scored_batches(installation: Installation, asset: str) -> list[str]:
     return [batch for batch in gold_batches(installation) if batch in present]
 
 
-def score_batch(batch: str, installation: Installation, detector: str) -> Evaluation:
-    """Score one detector on one batch; a note that it failed on counts as one where it found nothing."""
+def score_batch(batch: str, installation: Installation, detector: str) -> tuple[Evaluation, list[Names]]:
+    """Score one detector on one batch, and names by whose they are; on a note that it failed on, it found nothing."""
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     outcomes = read_outcomes(Family.SPANS.of(detector), batch, installation)
     receipt = installation.files.receipt(Family.SPANS.of(detector), batch)
     pairs = against(gold_of_sample(read_held_out(batch, installation, notes), outcomes, receipt), outcomes)
-    return evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
+    evaluation = evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
+    return evaluation, names_by_person(pairs)
+
+
+def people_md(names: Sequence[Names]) -> str:
+    """Return names by whose they are as a table, the gravest to leave first."""
+    rows = [
+        (one.whose, *(f"{count:,}" for count in (one.gold, one.missed, one.left, one.mistaken)),
+         f"{(one.gold - one.left) / one.gold:.4f}")
+        for one in names
+    ]  # fmt: skip
+    return table_md(["Names of", "Gold", "Missed", "Leave something", "Under another's label", "Covered"], rows, left=1)
 
 
 def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:

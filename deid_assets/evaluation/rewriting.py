@@ -19,6 +19,7 @@ from deid_assets.evaluation.alterations import alterations
 from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
 from deid_assets.evaluation.counts import harmonic
 from deid_assets.evaluation.intervals import Range, is_inside, size, size_of_common, union, wilson
+from deid_assets.evaluation.people import GRAVEST, whose
 
 ANONYMOUS = re.compile(r"[\W_]*ANONYMOUS[\W_]*", re.IGNORECASE)
 """The whole of an output that says that there is nothing to remove."""
@@ -40,7 +41,7 @@ NOT_COUNTED = frozenset({Phi.AGE, Phi.PROFESSION, Phi.SEX})
 _STAFF_CUE = re.compile(
     r"(?:\b(?:dr|docteur|pr|prof|professeur|m[ée]decin|ide|infirmi[èe]re?|interne|mt)\b\W*)$", re.IGNORECASE
 )
-_SEVEREST = ("patient", "relative", "staff", "other")
+_SEVEREST = (*GRAVEST, "other")
 
 
 def study_category(label: Phi) -> str | None:
@@ -267,8 +268,6 @@ def role_of(text: str, span: Span) -> str:
 
     The gold says so, or else a title before the name.
     """
-    native = span.native_label.casefold()
-    for role, known in (("patient", "patient"), ("relative", "relative"), ("staff", "doctor"), ("staff", "staff")):
-        if known in native:
-            return role
+    if role := whose(span):
+        return role
     return "staff" if _STAFF_CUE.search(text[max(0, span.start - 24) : span.start]) else "other"

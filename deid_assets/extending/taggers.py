@@ -4,6 +4,8 @@ An entry point of ``deid_assets.analyses`` is a function of a model folder, the 
 and its answers for them; it returns a ``TaggerAnalysis``, which the asset ``tagger_<recipe>`` shows.
 """
 
+from deid_assets.cli.training.commands import changes_of, epochs
+from deid_assets.cli.training.runs import Requested
 from deid_assets.core.detector import detect
 from deid_assets.core.tagging import Labelled
 from deid_assets.core.trainer import EvidenceSource, Layers, Trainer, VectorSource, tag_label
@@ -16,6 +18,7 @@ from deid_assets.plugins import load_trainer
 from deid_assets.training import CARD, Card, Materials, Recipe, load_recipe, read_card, train_model
 from deid_assets.training.analyses import TaggerAnalysis
 from deid_assets.training.export import file_of
+from deid_assets.training.run import Progress, open_model
 from deid_assets.training.scoring import TagScores, score_outcomes, strict_rows
 
 __all__ = [
@@ -31,19 +34,24 @@ __all__ = [
     "Layers",
     "Level",
     "Materials",
+    "Progress",
     "Ratio",
     "Recipe",
+    "Requested",
     "Scheme",
     "SixScores",
     "TagScores",
     "TaggerAnalysis",
     "Trainer",
     "VectorSource",
+    "changes_of",
     "compare",
     "detect",
+    "epochs",
     "file_of",
     "load_recipe",
     "load_trainer",
+    "open_model",
     "read_card",
     "score_outcomes",
     "six_scores",

@@ -13,7 +13,7 @@ ENOUGH_SPANS = 20
 BAR_WIDTH = 110
 """Width of the bars, in CSS pixels."""
 _COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
-            "score", "sources", "shape", "length", "before", "text", "after", "causes")  # fmt: skip
+            "score", "sources", "shape", "length", "before", "text", "after", "causes", "whose")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from deid_assets.evaluation.report.corpus import Corpus, Json, Pair, Shown, Syst
 from deid_assets.evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_assets.evaluation.report.gold import gold_json
 from deid_assets.evaluation.report.notes import expected_errors_json, groups_json, left_json, notes_json, rarity_json
+from deid_assets.evaluation.report.people import people_json, people_of
 from deid_assets.evaluation.report.ranking import ranking_json
 from deid_assets.evaluation.report.scores import (
     averages_json,
@@ -195,6 +196,7 @@ class _Maker:
         self._patients = corpus.patients
         scored = ((corpus.notes[note_id], gold) for note_id, gold in corpus.gold.items())
         self._shares = shares_of_values(scored, profile=corpus.profile, patients=self._patients)
+        self._people = people_of(corpus)
         self.tagged: set[str] = set()
 
     def result(self, one: Measured) -> Json:
@@ -207,6 +209,7 @@ class _Maker:
         return {
             "members": list(one.system.members),
             **self._scores(one),
+            "names_by_person": people_json(one.pairs),
             "left_by_label": left_json(outcomes, self._patients, resamples=options.resamples),
             "notes": notes_json(outcomes, self._patients, profile=corpus.profile),
             "groups": groups_json(one.rows, self._groups, self._patients, resamples=options.resamples),
@@ -238,6 +241,8 @@ class _Maker:
 
     def _errors(self, errors: SystemErrors) -> Json:
         return {
-            "errors": errors_json(errors, shown=self._shown, groups=self._groups, causes=self._options.causes),
+            "errors": errors_json(
+                errors, shown=self._shown, groups=self._groups, causes=self._options.causes, people=self._people
+            ),
             "confusion": confusion_json(errors.confusion),
         }

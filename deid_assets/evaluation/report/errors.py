@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from deid_assets.evaluation.causes import Causes, cause_totals
 from deid_assets.evaluation.error_sample import ErrorSample
+from deid_assets.evaluation.people import gravity
 from deid_assets.evaluation.report.corpus import Corpus, Json, Pair, Shown
+from deid_assets.evaluation.report.people import People
 from deid_assets.evaluation.span_errors import Confusion, Kind, SpanError, span_errors
 
 Groups = Mapping[str, Mapping[str, str | None]]
@@ -42,10 +44,13 @@ def errors_of(system: str, pairs: Iterable[Pair], corpus: Corpus, *, causes: Cau
     return found
 
 
-def errors_json(found: SystemErrors, *, shown: Shown, groups: Groups, causes: Causes) -> Json:
-    """Return counts of every kind and label, and the errors of the sample."""
+def errors_json(found: SystemErrors, *, shown: Shown, groups: Groups, causes: Causes, people: People) -> Json:
+    """Return counts of every kind and label, and the errors of the sample, those at a patient's name first."""
     sample = found.sample
     rows = [_row(identity, error, shown, groups, causes) for identity, error in sample.kept()]
+    for row in rows:
+        row["whose"] = people.get((row["note"], row["start"], row["end"])) if row["label"] else None
+    rows.sort(key=lambda row: gravity(row["whose"]))
     kept = Counter(row["kind"] for row in rows)
     return {
         "kinds": {

@@ -53,3 +53,49 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
         restricted=restricted,
     )
     return write_analysis(wanted, as_json=as_json)
+
+
+def sweep(  # noqa: PLR0913 - one parameter per option of the command line
+    recipe: Arg[str, typer.Argument(metavar="RECIPE", help="A name that deid recipes lists, or a TOML file.")],
+    *,
+    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the models and the page.")],
+    test: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that all models are scored on.")],
+    train_on: Arg[
+        list[str] | None, typer.Option("--train", metavar="NOTES", help="Training set; several in order.")
+    ] = None,
+    dev: Arg[str | None, typer.Option(metavar="NOTES", help="Development set.")] = None,
+    raw: Arg[
+        list[str] | None, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")
+    ] = None,
+    labels: LabelsOption = None,
+    changes: Arg[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value.")
+    ] = None,
+    factors: Arg[str, typer.Option(metavar="N,N", help="Sentences grouped, the one to compare with first.")] = (
+        "1,2,4,8,16,32"
+    ),
+    limit: Arg[int, typer.Option(metavar="N", min=0, help="Tokens that an encoder takes; 0 for the recipe's.")] = 0,
+    restricted: Arg[
+        bool, typer.Option("--restricted", help="Show the words that are found; only you may read the files.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Train one model for each number of sentences grouped, and show what the larger ones find.
+
+    Six scores with a plot, the lengths of inputs, the grouping that auto takes, and the spans that the first factor
+    misses and another finds.
+    """
+    from deid_assets.extending.taggers import Requested, changes_of  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_tagger_analysis.sweeping import Wanted, run_sweep  # noqa: PLC0415
+
+    read = Requested.read([recipe], changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
+    (chosen,) = read.recipes
+    wanted = Wanted(
+        recipe=chosen,
+        materials=read.materials[chosen.name],
+        factors=factors,
+        limit=limit,
+        out=out,
+        restricted=restricted,
+    )
+    return run_sweep(wanted, as_json=as_json)

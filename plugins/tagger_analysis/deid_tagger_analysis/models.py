@@ -75,7 +75,7 @@ def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) 
                 "failed": of.failed,
                 "six": _six_json(six),
                 "changes": changes(answered[0].card, one.card),
-                "difference": _difference_json(comparison, name),
+                "difference": difference_json(comparison, name),
             }
             for name, one, of, six in zip(names, answered, scores, sixes, strict=True)
         ],
@@ -153,7 +153,8 @@ def _interval_json(found: Interval | None) -> dict[str, float] | None:
     return None if found is None else {"value": found.value, "low": found.low, "high": found.high}
 
 
-def _difference_json(comparison: Comparison, name: str) -> dict[str, float] | None:
+def difference_json(comparison: Comparison, name: str) -> dict[str, float] | None:
+    """Return strict F1 less that of the first, with interval and p; none for the first."""
     found = comparison.difference(name, Scheme.STRICT, Ratio.F1)
     return None if found is None else {"value": found.value, "low": found.low, "high": found.high, "p": found.p}
 

@@ -23,6 +23,7 @@
     ["system", "System", (row) => [get(row, "system")]],
     ["kind", "Error", (row) => [get(row, "kind")]],
     ["label", "Category", (row) => [get(row, "label"), get(row, "predicted")]],
+    ["whose", "Name of", (row) => [get(row, "whose")]],
     ["source", "Detector", (row) => get(row, "sources") || []],
     ...by.map((name) => [name, name.slice(3), (row) => [get(row, name)]]),
     ["left", "Leaves text", (row) => [get(row, "left") ? "yes" : "no"]],
@@ -127,7 +128,7 @@
         predicted.append(element("span", `${by} ${get(row, "score").toFixed(2)}`, "sub"));
       }
       made.append(note, ...(several ? [element("td", get(row, "system"))] : []), element("td", WORDS[get(row, "kind")]),
-        element("td", get(row, "label")), predicted, where(row), looks(row),
+        element("td", [get(row, "label"), get(row, "whose")].filter(Boolean).join(" ")), predicted, where(row), looks(row),
         element("td", get(row, "left") || "", "n"), boxes(row));
       return made;
     }));
