@@ -24,6 +24,9 @@ LIKELY_BYTES, LIKELY_PERCENT = 300, 50
 _UNKNOWN = "un"
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 """Control characters and non-characters, at which the library stops."""
+_BLANKED = bytes(ord(" ") if _UNREADABLE.match(chr(code)) else code for code in range(0x80)) + bytes(range(0x80, 0x100))
+"""What becomes of each byte of UTF-8; of the unreadable characters of several bytes, all begin with one of two."""
+_RARE_LEADS = (b"\xc2", b"\xef")
 
 
 def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
@@ -37,7 +40,7 @@ def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
     """
     import pycld2  # noqa: PLC0415 - compiled tables, loaded when first needed
 
-    readable = _UNREADABLE.sub(" ", text[:MAX_CHARS]).encode()
+    readable = _readable(text[:MAX_CHARS])
     try:
         reliable, n_bytes, found = pycld2.detect(readable)
         if not reliable:
@@ -51,6 +54,14 @@ def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
         for rank, (code, share) in enumerate(known)
         if (not rank and declared in (None, code)) or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
     )
+
+
+def _readable(text: str) -> bytes:
+    """Return the text in UTF-8 with a blank for each unreadable character."""
+    data = text.encode()
+    if any(lead in data for lead in _RARE_LEADS):
+        data = _UNREADABLE.sub(" ", text).encode()
+    return data.translate(_BLANKED)
 
 
 def _is_likely(code: str, percent: int, n_bytes: int) -> bool:

@@ -38,9 +38,10 @@ def _groups(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
 
 def _settle(group: list[Candidate], text: str) -> list[Candidate]:
     origin, end = group[0].start, max(candidate.end for candidate in group)
-    ranked = sorted(group, key=lambda c: (-c.score, c.start - c.end, c.start, SEVERITY[c.label], c.rule))
-    if ranked[0].start == origin and ranked[0].end == end:
-        return ranked[:1]  # as mostly: nothing sticks out
+    best = min(group, key=_rank)
+    if best.start == origin and best.end == end:
+        return [best]  # as mostly: nothing sticks out
+    ranked = sorted(group, key=_rank)
     taken = bytearray(end - origin)
     kept: list[Candidate] = []
     for candidate in ranked:
@@ -51,6 +52,12 @@ def _settle(group: list[Candidate], text: str) -> list[Candidate]:
                 kept.append(candidate._replace(start=first, end=last))
                 taken[first - origin : last - origin] = b"\1" * (last - first)
     return sorted(kept)
+
+
+def _rank(candidate: Candidate) -> tuple[float, int, int, int, str]:
+    """Place among overlapping candidates; the first wins."""
+    start, end, label, score, rule, _ = candidate
+    return -score, start - end, start, SEVERITY[label], rule
 
 
 def _free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:

@@ -89,14 +89,14 @@ class NameGrammar:
 
     def _wraps(self, view: View, first: int, index: int) -> bool:
         """Whether a given name ends a full line and a family name begins the next."""
+        if not view.wrapped(index):
+            return False
         kind = self.kind(view.words[index])
-        given = any(self.kind(word) & Kind.FIRST for word in view.words[first:index])
         return (
-            (given or bool(kind & Kind.LAST))
-            and view.words[index][0].isupper()
+            view.words[index][0].isupper()
             and len(view.words[index]) > 1
             and not kind & (Kind.STOP | Kind.COMMON)
-            and view.wrapped(index)
+            and (bool(kind & Kind.LAST) or any(self.kind(word) & Kind.FIRST for word in view.words[first:index]))
         )
 
     def _may_bear_title(self, view: View, index: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
@@ -15,6 +15,7 @@ FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 
 GIVEN_LAST = COMMON_FAMILY = 0.6
 GIVEN_PLACE = 0.5
 _BLANK = (" ", "\u00a0")
+_BINDING = (*_BLANK, "-")
 
 
 class NameFinder:
@@ -33,9 +34,9 @@ class NameFinder:
 
     def find(self, view: View) -> Iterator[Candidate]:
         """Yield a candidate for each name."""
-        done, words = -1, view.capital_words
-        for index, word, kind in zip(view.capitals, words, map(self._kind, words), strict=True):
-            if index <= done or (kind and not kind & Kind.NAME and not self._pairs_only and len(word) > 1):
+        done = -1
+        for index, kind in self._beginnings(view):
+            if index <= done:
                 continue
             found = self._name(view, index, kind)
             if found is not None:
@@ -44,6 +45,19 @@ class NameFinder:
                 start, end = view.starts[index], self._grammar.name_end(view, last)
                 if not view.touches_digit(start, end):
                     yield Candidate(start, end, Phi.NAME, score, rule)
+
+    def _beginnings(self, view: View) -> Sequence[tuple[int, int]]:
+        """Capitalised words that may begin a name, with their kinds; others need no closer look."""
+        at, words = view.capitals, view.capital_words
+        kinds = map(self._kind, words)
+        if self._pairs_only:
+            return list(zip(at, kinds, strict=True))
+        # A word that no list knows, only right before another one with a capital.
+        return [
+            (index, kind)
+            for index, following, word, kind in zip(at, [*at, -1][1:], words, kinds, strict=True)
+            if kind & Kind.NAME or len(word) == 1 or (not kind and following == index + 1)
+        ]
 
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
@@ -211,7 +225,7 @@ class NameFinder:
         """Whether the word is followed by ``disease``, ``sign``, ``catheter`` and the like."""
         words, gaps = view.words, view.gaps
         for at in (index + 1, index + 2):
-            if at >= len(words) or gaps[at] not in (*_BLANK, "-"):
+            if at >= len(words) or gaps[at] not in _BINDING:
                 return False
             if self._kind(words[at]) & Kind.EPONYM_TAIL:
                 return True

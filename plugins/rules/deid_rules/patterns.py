@@ -103,7 +103,24 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A pattern and its machines."""
+    """A pattern and its machines.
+
+    Args:
+        pattern: As declared.
+        regex: The engine's machine.
+        groups: Groups that give spans, with their categories.
+        check: Check of a span.
+        phone: Judge of a span by number plans.
+        whole: Whether what may stand around counts for the whole match.
+        within: Whether its walk judges the group ``phi``.
+        bounded: Whether letters and digits that touch a span rule it out.
+        several: Whether a match may give several spans, or must hold a proper noun.
+        forbids: Whether what stands around may rule a span out.
+        plain: Whether each span has the pattern's score.
+        context: Words near a span that raise its score.
+        not_before: What may not stand before.
+        not_after: What may not stand after.
+    """
 
     pattern: Pattern
     regex: Any
@@ -113,6 +130,9 @@ class Compiled:
     whole: bool
     within: bool
     bounded: bool
+    several: bool
+    forbids: bool
+    plain: bool
     context: re.Pattern[str] | None
     not_before: re.Pattern[str] | None
     not_after: re.Pattern[str] | None
@@ -197,15 +217,19 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
         raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     if not groups and pattern.label is None and not pattern.keep:
         raise ConfigError(f"{origin}: pattern {pattern.id!r} needs a label")
+    whole = bool(groups) and b"phi" not in regex.groupindex
     return Compiled(
         pattern=pattern,
         regex=regex,
         groups=groups or ((0, pattern.label or Phi.OTHER),),
         check=check,
         phone=phone_in(*(region for region in pattern.phone if region != "+")) if pattern.phone else None,
-        whole=bool(groups) and b"phi" not in regex.groupindex,
+        whole=whole,
         within=pattern.walk in WITHIN,
         bounded=pattern.boundary != "none",
+        several=whole or pattern.proper or len(groups) > 1,
+        forbids=bool(not_before or not_after),
+        plain=not (pattern.check or pattern.context or pattern.phone),
         context=_context(pattern.context),
         not_before=not_before,
         not_after=not_after,

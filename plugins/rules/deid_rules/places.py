@@ -28,8 +28,9 @@ class PlaceFinder:
     def find(self, view: View) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word."""
         words, done = view.words, -1
-        for index, seconds in zip(view.capitals, map(self._phrases, view.capital_words), strict=True):
-            if not seconds or index <= done:
+        begun = zip(view.capitals, map(self._phrases, view.capital_words), strict=True)
+        for index, seconds in [(index, seconds) for index, seconds in begun if seconds]:
+            if index <= done:
                 continue
             following = words[index + 1].lower() if index + 1 < len(words) else ""
             for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):

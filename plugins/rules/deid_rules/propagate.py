@@ -80,11 +80,16 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
     known: set[str] = set()
     common: set[str] = set()
     found: set[int] = set()
+    seen: set[tuple[str, bool]] = set()
     for name in names:
+        strongest = name.score >= STRONGEST
         first, last = view.word_from(name.start), view.word_before(name.end)
-        for index in range(first, last + 1):
-            found.add(index)
-            key = view.key(index)
+        found.update(range(first, last + 1))
+        for word in view.words[first : last + 1]:
+            if (word, strongest) in seen:
+                continue
+            seen.add((word, strongest))
+            key = key_of(word)
             if key in known:
                 continue
             kind = grammar.kind(key)
@@ -93,7 +98,7 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
             if not kind & Kind.COMMON:
                 known.add(key)
                 known.update(stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS)
-            elif name.score >= STRONGEST:
+            elif strongest:
                 common.add(key)
     return known, common - known, found
 

@@ -117,11 +117,14 @@ class Rulebook:
         names = [candidate for candidate in found if candidate.label is Phi.NAME]
         again = list(propagate(names, view, self._grammar, capitals_tell=self._capitals_tell))
         found += _outside(again, kept, self._kept_ids)
-        return [with_years(candidate, view.text) for candidate in arbitrate(found, view.text)]
+        settled = arbitrate(found, view.text)
+        return [with_years(c, view.text) if c.label is Phi.AGE else c for c in settled]
 
 
 def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
     """Candidates that lie within no kept range of a higher score; the kept ranges themselves are left out."""
+    if not kept:
+        return found
     ranges = sorted((keep.start, keep.end, keep.score) for keep in kept)
     survivors, at = [], 0
     for candidate in sorted(c for c in found if c.rule not in kept_ids):

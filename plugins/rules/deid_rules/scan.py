@@ -43,12 +43,9 @@ class Scanner:
         Patterns are in the outer loop: an automaton that stays in the processor's cache runs several times faster.
         """
         found: list[list[Candidate]] = [[] for _ in views]
+        texts = [view.data for view in views]
         for pattern_set in self._sets:
-            texts: dict[int, list[int]] = {}
-            for at, view in enumerate(views):
-                for index in pattern_set.occurring(view.data):
-                    texts.setdefault(index, []).append(at)
-            for index, where in texts.items():
+            for index, where in pattern_set.occurring(texts).items():
                 compiled = pattern_set.compiled(index)
                 for at in where:
                     self._run(compiled, views[at], found[at])
@@ -57,23 +54,24 @@ class Scanner:
     def _run(self, compiled: Compiled, view: View, found: list[Candidate]) -> None:
         """Add to ``found`` what a pattern finds in a text."""
         group, label = compiled.groups[0]
-        walk = self._walks[compiled.pattern.walk] if compiled.pattern.walk else None
-        several = compiled.whole or compiled.pattern.proper or len(compiled.groups) > 1
-        for groups in matches(compiled.regex, view.data):
-            if walk:
-                end = groups[group if compiled.within else 0][1]
-                if span := walk(view, view.offset(groups[group][0]), view.offset(end)):
+        if compiled.pattern.walk:
+            walk, within = self._walks[compiled.pattern.walk], group if compiled.within else 0
+            for groups in matches(compiled.regex, view.data):
+                if span := walk(view, view.offset(groups[group][0]), view.offset(groups[within][1])):
                     _spanned(compiled, view, label, span, found)
-            elif several:
+        elif compiled.several:
+            for groups in matches(compiled.regex, view.data):
                 self._grouped(compiled, groups, view, found)
-            elif groups[group][0] < groups[group][1]:
-                _spanned(compiled, view, label, _span(groups[group], view), found)
+        else:
+            for groups in matches(compiled.regex, view.data):
+                if groups[group][0] < groups[group][1]:
+                    _spanned(compiled, view, label, _span(groups[group], view), found)
 
     def _grouped(self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]) -> None:
         """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
         if compiled.pattern.proper and not self._is_proper(*_span(groups[compiled.groups[0][0]], view), view):
             return
-        if compiled.whole and _forbidden(compiled, view.text, *_span(groups[0], view)):
+        if compiled.whole and compiled.forbids and _forbidden(compiled, view.text, *_span(groups[0], view)):
             return
         for group, label in compiled.groups:
             span = _span(groups[group], view)
@@ -100,13 +98,14 @@ def _spanned(
 ) -> None:
     """Add the candidate of a span, unless its surroundings or its score rule it out."""
     start, end = span
-    if compiled.bounded and _touches(view.text, start, end, compiled.pattern.boundary):
+    text, pattern = view.text, compiled.pattern
+    if compiled.bounded and _touches(text, start, end, pattern.boundary):
         return
-    if not judged and _forbidden(compiled, view.text, start, end):
+    if not judged and compiled.forbids and _forbidden(compiled, text, start, end):
         return
-    score = _score(compiled, view.text, start, end)
+    score = pattern.score if compiled.plain else _score(compiled, text, start, end)
     if score > 0:
-        found.append(Candidate(start, end, label, score, compiled.pattern.id, compiled.pattern.native))
+        found.append(Candidate(start, end, label, score, pattern.id, pattern.native))
 
 
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
@@ -136,13 +135,13 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
 def _span(group: tuple[int, int], view: View) -> tuple[int, int]:
     """Code points of a group; (0, 0) where it took no part."""
     first, last = group
-    return (view.offset(first), view.offset(last)) if last > first else (0, 0)
+    if last <= first:
+        return (0, 0)
+    return group if view.ascii else (view.offset(first), view.offset(last))
 
 
 def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
     """Whether what stands before or after rules the span out."""
-    if compiled.not_after is None and compiled.not_before is None:
-        return False
     if compiled.not_after and compiled.not_after.match(text[end : end + _AHEAD]):
         return True
     return bool(compiled.not_before and compiled.not_before.search(text[max(0, start - _BEHIND) : start]))
@@ -168,12 +167,13 @@ def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
 
 
 def _touches(text: str, start: int, end: int, boundary: str) -> bool:
-    return (start > 0 and _joined(text[start - 1], text[start], boundary)) or (
-        end < len(text) and _joined(text[end - 1], text[end], boundary)
-    )
-
-
-def _joined(left: str, right: str, boundary: str) -> bool:
+    """Whether a letter or digit that is of one piece with the span stands right before or after it."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if boundary == "word":
-        return left.isalnum() and right.isalnum()
+        return (before.isalnum() and text[start].isalnum()) or (after.isalnum() and text[end - 1].isalnum())
+    return _of_class(before, text[start : start + 1]) or _of_class(text[end - 1 : end], after)
+
+
+def _of_class(left: str, right: str) -> bool:
+    """Whether both are letters or both digits."""
     return (left.isalpha() and right.isalpha()) or (left.isdigit() and right.isdigit())

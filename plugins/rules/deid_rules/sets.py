@@ -1,4 +1,4 @@
-"""Patterns that are looked for together: one pass over a text tells which of them occur."""
+"""Patterns that are looked for together: one pass over a text tells which of them may occur."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import re2
 
 from deid_assets.extending import ConfigError
+from deid_rules.loosened import loosened
 from deid_rules.patterns import Compiled, Pattern, compile_pattern
 
 _SET_BYTES = 16 << 20
-_SET_SIZE = 30
+_SET_SIZE = 40
 """Patterns per set. Larger ones are faster once warm, but their automata grow much larger while they meet new text."""
 _SENTINEL = rb"\z"
 """Occurs in every text. A set that runs out of memory answers as if nothing occurred; this gives it away."""
@@ -35,14 +36,18 @@ class PatternSet:
         self._compiled: dict[int, Compiled] = {}
         self._set = _set_of(patterns, origin)
 
-    def occurring(self, data: bytes) -> Sequence[int]:
-        """Indexes of the patterns that occur in a text; of all where the set ran out of memory."""
-        present: list[int] = self._set.Match(data) or []
-        try:
-            present.remove(len(self.patterns))
-        except ValueError:
-            return range(len(self.patterns))
-        return present
+    def occurring(self, texts: Sequence[bytes]) -> dict[int, list[int]]:
+        """Return by index of a pattern the texts to try it in: all in which it occurs, and few others.
+
+        Where the set ran out of memory, it is every pattern.
+        """
+        found: dict[int, list[int]] = {}
+        sentinel = len(self.patterns)
+        for at, present in enumerate(map(self._set.Match, texts)):
+            for index in present if sentinel in present else range(sentinel):
+                if index != sentinel:
+                    found.setdefault(index, []).append(at)
+        return found
 
     def compiled(self, index: int) -> Compiled:
         """One of the patterns, compiled alone when first asked for."""
@@ -92,7 +97,7 @@ def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
     made = re2.Set.SearchSet(options)
     for pattern in patterns:
         try:
-            made.Add(pattern.regex.encode())
+            made.Add(loosened(pattern.regex).encode())
         except re2.error as error:
             raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     made.Add(_SENTINEL)
@@ -100,4 +105,4 @@ def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
         made.Compile()
     except re2.error as error:
         raise ConfigError(f"{origin}: a set of {len(patterns)} patterns needs more memory than it may take") from error
-    return made
+    return made._set  # noqa: SLF001 - the module around the engine only encodes texts

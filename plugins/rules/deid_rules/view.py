@@ -6,11 +6,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Cut = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], list[str], list[str]]
 
 # Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a word.
 _LETTERS = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
@@ -19,10 +21,11 @@ _WORDS = re.compile(f"[{_LETTERS}]+(?:[{_JOINERS}][{_LETTERS}]+)*")
 _LETTER, _CAPITAL, _JOINER = 1, 2, 4
 _TABLE_SIZE = 0x2021
 """One past the last code point of a word or joiner, and one that stands for all others."""
+_NUMBERS = {"latin-1": "<u1", "utf-16-le": "<u2", "utf-32-le": "<u4"}
+"""Encodings that have one number for each character, or where surrogates are not needed."""
 _POSSESSIVES = ("'s", "\u2019s")
 _CONTINUATION = re.compile(rb"[\x80-\xbf]")
 
-LONG_CHARS = 100_000
 WRAPPED_CHARS = 48
 """A line at least so long that ends with a word may go on in the next."""
 
@@ -38,39 +41,27 @@ def key_of(word: str) -> str:
     return lowered[:-2] if lowered.endswith(_POSSESSIVES) else lowered
 
 
-class Pieces(Sequence[str]):
-    """Pieces of a text, cut out when asked for."""
-
-    def __init__(self, text: str, starts: Sequence[int], stops: Sequence[int]) -> None:
-        self._text, self._starts, self._stops = text, starts, stops
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            text = self._text
-            return [text[start:stop] for start, stop in zip(self._starts[index], self._stops[index], strict=True)]
-        return self._text[self._starts[index] : self._stops[index]]
-
-
 class View:
     """One text in three forms.
 
     Args:
         text: The text.
-        borders: Starts and stops of its words, and whether each begins with a capital; found when needed if not given.
+        cut: Its words as ``views_of`` found them among those of other texts; found alone if not given.
     """
 
-    def __init__(self, text: str, borders: tuple[Any, Any, Any] | None = None) -> None:
+    def __init__(self, text: str, cut: Cut | None = None) -> None:
         self.text = text
         self.data = text.encode()
         self.ascii = len(self.data) == len(text)
-        self._given = borders
+        starts, stops, capitals, self.words, self.gaps = cut or next(_cut([text], [0], _encoding(text)))[1]
+        self.starts: Sequence[int] = starts.data
+        """Offset of each word."""
+        self.stops: Sequence[int] = stops.data
+        """One past the end of each word."""
+        self.capitals: list[int] = capitals.nonzero()[0].tolist()
+        """Indexes of the words that begin with a capital."""
+        self.capital_words = [self.words[index] for index in self.capitals]
+        """The words that begin with a capital."""
 
     @cached_property
     def _continuations(self) -> list[int]:
@@ -79,49 +70,6 @@ class View:
     def offset(self, byte: int) -> int:
         """The code point that starts at a byte offset of ``data``."""
         return byte if self.ascii else byte - bisect_left(self._continuations, byte)
-
-    @cached_property
-    def _borders(self) -> tuple[Any, Any, Any]:
-        return self._given or _borders(self.text)
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Offset of each word."""
-        return self._borders[0].tolist()  # type: ignore[no-any-return]
-
-    @cached_property
-    def stops(self) -> list[int]:
-        """One past the end of each word."""
-        return self._borders[1].tolist()  # type: ignore[no-any-return]
-
-    @cached_property
-    def capitals(self) -> list[int]:
-        """Indexes of the words that begin with a capital."""
-        return self._borders[2].nonzero()[0].tolist()  # type: ignore[no-any-return]
-
-    @cached_property
-    def capital_words(self) -> list[str]:
-        """The words that begin with a capital."""
-        starts, stops, capitals = self._borders
-        text = self.text
-        return [
-            text[start:stop] for start, stop in zip(starts[capitals].tolist(), stops[capitals].tolist(), strict=True)
-        ]
-
-    @cached_property
-    def words(self) -> Sequence[str]:
-        """Runs of letters, in order."""
-        return self._pieces(self.starts, self.stops)
-
-    @cached_property
-    def gaps(self) -> Sequence[str]:
-        """What stands between words: ``gaps[i]`` comes before ``words[i]``; one more than there are words."""
-        return self._pieces([0, *self.stops], [*self.starts, len(self.text)])
-
-    def _pieces(self, starts: list[int], stops: list[int]) -> Sequence[str]:
-        """Cut a text of usual length where asked, for few of its words are; a long one may name people throughout."""
-        pieces = Pieces(self.text, starts, stops)
-        return pieces[:] if len(self.text) > LONG_CHARS else pieces
 
     def key(self, index: int) -> str:
         """A word by its index, as ``key_of`` gives it."""
@@ -147,33 +95,63 @@ class View:
         return bisect_right(self.stops, offset) - 1
 
 
-def views_of(texts: Sequence[str]) -> Iterator[View]:
-    """Yield a view of each text; their words are found together."""
-    import numpy as np  # noqa: PLC0415
-
-    starts, stops, capitals = _borders("\n".join(texts))
-    begins = np.cumsum([0, *(len(text) + 1 for text in texts)])
-    at = np.searchsorted(starts, begins).tolist()
-    for number, (text, begin) in enumerate(zip(texts, begins.tolist(), strict=False)):
-        own = slice(at[number], at[number + 1])
-        yield View(text, (starts[own] - begin, stops[own] - begin, capitals[own]))
+def views_of(texts: Sequence[str]) -> list[View]:
+    """Return a view of each text; words are found and cut together, in the narrowest encoding that the texts fit."""
+    alike: dict[str, list[int]] = {}
+    for at, text in enumerate(texts):
+        alike.setdefault(_encoding(text), []).append(at)
+    cuts = {at: cut for encoding, run in alike.items() for at, cut in _cut(texts, run, encoding)}
+    return [View(text, cuts[at]) for at, text in enumerate(texts)]
 
 
-def _borders(text: str) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Starts and stops of the words of a text, and whether each begins with a capital."""
-    import numpy as np  # noqa: PLC0415
-
+def _encoding(text: str) -> str:
+    """The narrowest encoding that has one number for each character of a text."""
     try:
-        codes: NDArray[Any] = np.frombuffer(f"\n{text}\n".encode("latin-1"), np.uint8)
+        return "latin-1" if text.isascii() or text.encode("latin-1") else ""
     except UnicodeEncodeError:
-        codes = np.minimum(np.frombuffer(f"\n{text}\n".encode("utf-32-le"), np.uint32), _TABLE_SIZE - 1)
-    kinds = _kinds()[codes]
-    inside = kinds & _LETTER
-    joiners = np.flatnonzero(kinds & _JOINER)
+        return "utf-16-le" if len(text.encode("utf-16-le")) == 2 * len(text) else "utf-32-le"
+
+
+def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tuple[int, Cut]]:
+    """Yield each text of a run by its index, with its words: starts, stops, which have a capital, words, gaps."""
+    import numpy as np  # noqa: PLC0415
+
+    joined = "\n".join(("", *(texts[at] for at in run), ""))
+    codes: NDArray[Any] = np.frombuffer(joined.encode(encoding), _NUMBERS[encoding])
+    starts, stops, capitals, inside = _borders(codes)
+    # Words between blanks, and what is between them with a letter for each word: neither has the other's characters.
+    words, gaps = codes.copy(), codes.copy()
+    np.putmask(words, ~inside, ord(" "))
+    inside[starts + 1] = False
+    gaps[starts + 1] = ord("A")
+    gaps = gaps.take(np.flatnonzero(~inside))
+    all_words = words.tobytes().decode(encoding).split()
+    all_gaps = gaps.tobytes().decode(encoding).split("A")
+    begins = np.cumsum([0, *(len(texts[at]) + 1 for at in run)])
+    firsts = np.searchsorted(starts, begins).tolist()
+    for at, begin, first, last in zip(run, begins.tolist(), firsts, firsts[1:], strict=False):
+        text, own_starts, own_stops = texts[at], starts[first:last] - begin, stops[first:last] - begin
+        own_gaps = all_gaps[first : last + 1]
+        own_gaps[0] = text[: own_starts[0]] if first < last else text
+        own_gaps[-1] = text[own_stops[-1] :] if first < last else text
+        yield at, (own_starts, own_stops, capitals[first:last], all_words[first:last], own_gaps)
+
+
+def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Starts and stops of the words, whether each begins with a capital, and whether a character is within a word.
+
+    Args:
+        codes: Code points of a text after a line's end and before another, which offsets do not count.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    kinds = _kinds().take(codes if codes.dtype == np.uint8 else np.minimum(codes, _TABLE_SIZE - 1))
+    inside = (kinds & _LETTER).astype(bool)
+    joiners = np.flatnonzero((kinds & _JOINER).astype(bool))
     inside[joiners] = inside[joiners - 1] & inside[joiners + 1]
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     starts, stops = edges[0::2], edges[1::2]
-    return starts, stops, (kinds[starts + 1] & _CAPITAL).astype(bool)
+    return starts, stops, (kinds.take(starts + 1) & _CAPITAL).astype(bool), inside
 
 
 @cache
