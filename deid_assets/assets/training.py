@@ -214,7 +214,7 @@ def show_card(card: Card) -> Shown:
         ("plugin", f"{card.recipe['plugin']} {card.plugin}"),
         ("corpora", ", ".join(f"{one.name} ({one.role}, {one.notes:,} notes)" for one in card.corpora)),
         ("strategy", str(card.recipe["strategy"])),
-        ("sentences in a group", str(card.grouping)),
+        ("sentences, or words, in an input", str(card.grouping)),
         ("seeds", ", ".join(f"{run.seed}: {run.dev_f1:.4f}" for run in card.runs)),
         ("training", f"{card.seconds:,.0f} s, {card.cpu_seconds:,.0f} s of processor"),
         ("size", f"{card.size_bytes / 1e6:,.1f} MB"),

@@ -13,7 +13,10 @@ Token = tuple[int, int]
 """Half-open range of code points."""
 Labelled = tuple[int, int, str]
 """Half-open range and its label."""
+Grouping = int | str
+"""What is joined into one input: a number of sentences, or ``128 words``."""
 OUTSIDE = "O"
+_CHUNK = re.compile(r"[1-9]\d{0,4} words")
 
 TOKEN = re.compile(r"\d+|[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*|\S")
 """A number, a word with its combining marks, or one other character."""
@@ -68,6 +71,36 @@ def grouped(parts: Sequence[range], factor: int) -> list[range]:
     if factor < 1:
         raise InputError(f"sentences are grouped by {factor}; give 1 or more")
     return [range(parts[at].start, parts[min(at + factor, len(parts)) - 1].stop) for at in range(0, len(parts), factor)]
+
+
+def read_grouping(value: object) -> Grouping:
+    """Return what is joined into one input, as a folder or recipe has it: a number, or ``128 words``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(value, str) and _CHUNK.fullmatch(value):
+        return value
+    number = int(value) if isinstance(value, (int, str)) else 0
+    if number < 1:
+        raise ValueError(f"grouping {value!r} is no number of sentences from 1, and does not read as '128 words'")
+    return number
+
+
+def input_ranges(text: str, tokens: Sequence[Token], grouping: Grouping) -> list[range]:
+    """Return the inputs of a note as ranges of token numbers, which hold every token once.
+
+    Chunks of so many words, blanks between them, take no notice of sentences (Vakili 2025, paper VI: 128 words).
+
+    Raises:
+        InputError: The grouping is no positive number.
+    """
+    if not isinstance(grouping, str):
+        return grouped(sentences(text, tokens), grouping)
+    words = int(grouping.split()[0])
+    first = [at for at, (start, _) in enumerate(tokens) if not at or start > tokens[at - 1][1]]
+    borders = [*first[::words], len(tokens)]
+    return [range(start, stop) for start, stop in pairwise(borders) if start < stop]
 
 
 def limited(parts: Sequence[range], longest: int) -> list[range]:

@@ -11,7 +11,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.core.tagging import Labelled, TagScheme, Token, encode, grouped, limited, sentences, tokenize
+from deid_assets.core.tagging import Grouping, Labelled, TagScheme, Token, encode, input_ranges, limited, tokenize
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Task:
         labels: Tag label to category, over all phases and ``dev``.
         native: Whether tags carry the corpus' own labels; if not, the categories.
         scheme: Tag scheme.
-        grouping: Consecutive sentences in one input, 1 or more.
+        grouping: Consecutive sentences in one input, 1 or more, or a chunk of ``N words``.
         seed: Of everything random.
         settings: What ``Trainer.settings`` gave back.
         raw: Unannotated notes, for language models and vocabularies; may be empty.
@@ -63,7 +63,7 @@ class Task:
     labels: Mapping[str, Phi]
     native: bool
     scheme: TagScheme
-    grouping: int
+    grouping: Grouping
     seed: int
     settings: Mapping[str, Any]
     raw: Sequence[Note] = ()
@@ -86,9 +86,9 @@ class Task:
             yield Tagged(note, tokens[part.start : part.stop], tags[part.start : part.stop])
 
 
-def inputs(text: str, tokens: Sequence[Token], *, grouping: int, longest: int | None = None) -> list[range]:
+def inputs(text: str, tokens: Sequence[Token], *, grouping: Grouping, longest: int | None = None) -> list[range]:
     """Return the inputs of a note as ranges of its tokens, the same in training and in use."""
-    parts = grouped(sentences(text, tokens), grouping)
+    parts = input_ranges(text, tokens, grouping)
     return parts if longest is None else limited(parts, longest)
 
 

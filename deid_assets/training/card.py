@@ -66,7 +66,7 @@ class Card(_Section):
         fingerprint: Changes with everything that decides on the model.
         labels: Tag label to category.
         scheme: Tag scheme.
-        grouping: Sentences in one input.
+        grouping: Sentences in one input, or ``N words``.
         corpora: Training, development and test sets.
         seen: Whose notes it was trained on or chosen by; none in a card of an earlier version.
         inexact: Training spans that begin or end inside a token, and were widened.
@@ -91,7 +91,7 @@ class Card(_Section):
     fingerprint: str
     labels: Mapping[str, str]
     scheme: str
-    grouping: int
+    grouping: int | str
     corpora: tuple[Learnt, ...]
     seen: Seen | None = None
     inexact: int

@@ -8,7 +8,7 @@
     corpora = ["synthetic:en:100", "synthetic:es:100"]   # where none are given on the command line
     strategy = "mix"
     scheme = "bioes"
-    grouping = 1                                         # or "auto"
+    grouping = 1                                         # or "auto", or "128 words"
     seed = 1
 
     [settings]                                           # the plugin's own
@@ -34,6 +34,9 @@ from deid_assets.core.tagging import TagScheme
 _FOLDER = resources.files("deid_assets.training") / "recipes"
 BUILTIN: tuple[str, ...] = tuple(sorted(path.name[:-5] for path in _FOLDER.iterdir() if path.name.endswith(".toml")))
 """Names of the recipes that come with the package."""
+
+
+WORDS = r"^[1-9]\d{0,4} words$"
 
 
 class Strategy(StrEnum):
@@ -62,7 +65,8 @@ class Recipe(BaseModel):
         labels: Whether tags carry categories or the corpus' own labels.
         label_map: Label map of the corpora that are files; the format's own when empty.
         scheme: Tag scheme.
-        grouping: Consecutive sentences in one input, or ``auto``: mean length nearest to ``budget_tokens``.
+        grouping: Consecutive sentences in one input, ``auto``: mean length nearest to ``budget_tokens``, or
+            ``128 words``: chunks of so many words, blanks between them, whatever the sentences.
         budget_tokens: Of ``auto``.
         limit_tokens: Of ``auto``, for an encoder with a limit: the most sentences of which no input has more tokens, in
             place of the budget. Sub-tokens are more than tokens: 300 for 512 is safe in most languages.
@@ -87,7 +91,7 @@ class Recipe(BaseModel):
     labels: Literal["category", "native"] = "category"
     label_map: str = ""
     scheme: TagScheme = TagScheme.BIO
-    grouping: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] = 1
+    grouping: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] | Annotated[str, Field(pattern=WORDS)] = 1
     budget_tokens: int = Field(default=200, ge=1)
     limit_tokens: int = Field(default=0, ge=0)
     dev_share: float = Field(default=0.1, gt=0, lt=1)

@@ -15,7 +15,7 @@ from deid_assets.core.detector import Detector, detect
 from deid_assets.core.errors import InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.tagging import grouping_for, sentences, tokenize
+from deid_assets.core.tagging import Grouping, grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
 from deid_assets.system.atomic import replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
@@ -143,7 +143,7 @@ def _labels(training: Sequence[Document], dev: Sequence[Document], *, native: bo
     return label_inventory([*training, *dev], native=native)
 
 
-def _grouping(recipe: Recipe, documents: Sequence[Document]) -> int:
+def _grouping(recipe: Recipe, documents: Sequence[Document]) -> Grouping:
     if recipe.grouping != "auto":
         return recipe.grouping
     lengths = []

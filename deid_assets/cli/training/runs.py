@@ -110,7 +110,12 @@ def _show_card(card: Card) -> None:
     low, high = (card.test or card.dev)["labels"]["ALL"]["f1_interval"]
     say(
         f"strict F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "
-        f"{card.size_bytes / 1e6:.1f} MB, sentences in groups of {card.grouping}"
+        f"{card.size_bytes / 1e6:.1f} MB, "
+        + (
+            f"in chunks of {card.grouping}"
+            if isinstance(card.grouping, str)
+            else f"sentences in groups of {card.grouping}"
+        )
     )
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.extending import OUTSIDE, limited, sentences
+from deid_assets.extending import OUTSIDE, Grouping, inputs, limited
 from deid_crf.channels import Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
 from deid_crf.view import View
@@ -55,7 +55,9 @@ def examples(
     return found, counted
 
 
-def sequences(note: Example, *, grouping: int, longest: int, keep_empty: float, draw: random.Random) -> Iterator[range]:
+def sequences(
+    note: Example, *, grouping: Grouping, longest: int, keep_empty: float, draw: random.Random
+) -> Iterator[range]:
     """Yield the sequences of a training note, as ranges of tokens.
 
     A sentence without a span and without a prediction is left out with the chance ``1 - keep_empty``; what is before
@@ -63,16 +65,19 @@ def sequences(note: Example, *, grouping: int, longest: int, keep_empty: float, 
 
     Args:
         note: The note.
-        grouping: Consecutive sentences in one sequence.
+        grouping: Consecutive sentences in one sequence, or a chunk of ``N words``, which is left out or not as a whole.
         longest: Tokens in one sequence.
         keep_empty: From 0 to 1.
         draw: Source of chance.
     """
-    parts = sentences(note.view.text, note.view.tokens)
+    in_chunks = isinstance(grouping, str)
+    # Chunks are what is joined already; a sentence may be left out of what is joined.
+    parts = inputs(note.view.text, note.view.tokens, grouping=grouping if in_chunks else 1)
+    joined = 1 if in_chunks else int(grouping)
     predictions = note.view.predictions or [OUTSIDE] * len(note.tags)
-    for group in range(0, len(parts), grouping):
+    for group in range(0, len(parts), joined):
         first = stop = -1
-        for part in parts[group : group + grouping]:
+        for part in parts[group : group + joined]:
             rows = slice(part.start, part.stop)
             empty = {OUTSIDE}.issuperset(note.tags[rows]) and {OUTSIDE}.issuperset(predictions[rows])
             if empty and draw.random() >= keep_empty:

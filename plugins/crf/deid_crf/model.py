@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.extending import ConfigError, InputError, Phi, TagScheme
+from deid_assets.extending import ConfigError, Grouping, InputError, Phi, TagScheme, read_grouping
 from deid_crf.statistics import Tally
 from deid_crf.weights import Weights
 
@@ -36,7 +36,7 @@ class Model:
         labels: Tag label to category.
         native: Whether tags carry a corpus' own labels.
         scheme: Of the tags.
-        grouping: Consecutive sentences in one sequence.
+        grouping: Consecutive sentences in one sequence, or a chunk of ``N words``.
         window: Words to either side that count.
         predictions_of: Detector whose predictions are features, or empty.
         weights: Of attributes and transitions.
@@ -50,7 +50,7 @@ class Model:
     labels: Mapping[str, Phi]
     native: bool
     scheme: TagScheme
-    grouping: int
+    grouping: Grouping
     window: int
     predictions_of: str
     weights: Weights
@@ -129,7 +129,7 @@ def _model(folder: Path, about: Mapping[str, Any]) -> Model:
         labels=labels,
         native=bool(about["native"]),
         scheme=TagScheme(about["scheme"]),
-        grouping=int(about["grouping"]),
+        grouping=read_grouping(about["grouping"]),
         window=int(about["window"]),
         predictions_of=str(about.get("predictions_of", about.get("opinion", ""))),
         weights=_weights(folder, tags=len(about["tags"])),

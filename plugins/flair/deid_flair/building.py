@@ -15,7 +15,7 @@ import flair.embeddings.token
 import torch
 from flair.embeddings import FlairEmbeddings, WordEmbeddings
 
-from deid_assets.extending import Note, Task, TrainingError, inputs, tokenize
+from deid_assets.extending import Grouping, Note, Task, TrainingError, inputs, tokenize
 from deid_flair import language_models, vectors
 from deid_flair.parts import (
     CharacterLstmPart,
@@ -79,7 +79,7 @@ def lines(task: Task, texts: Sequence[Source]) -> list[list[str]]:
     return [line for note in notes.values() for line in _lines(note, task.grouping)]
 
 
-def _lines(note: Note, grouping: int) -> Iterator[list[str]]:
+def _lines(note: Note, grouping: Grouping) -> Iterator[list[str]]:
     tokens = tokenize(note.text)
     for part in inputs(note.text, tokens, grouping=grouping):
         yield [note.text[start:end] for start, end in tokens[part.start : part.stop]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Phi
-from deid_assets.extending import OUTSIDE, PluginError, TagScheme
+from deid_assets.extending import OUTSIDE, Grouping, PluginError, TagScheme, read_grouping
 
 TAGGER_FILE = "tagger.json"
 FORMAT = 1
@@ -28,7 +28,7 @@ class TaggerFolder:
         tags: In the order of the network's output; ``O`` is among them.
         labels: Tag label to category.
         scheme: Of the tags.
-        grouping: Consecutive sentences in one input.
+        grouping: Consecutive sentences in one input, or a chunk of ``N words``.
         settings: The whole of ``tagger.json``.
     """
 
@@ -38,7 +38,7 @@ class TaggerFolder:
     tags: Sequence[str]
     labels: Mapping[str, Phi]
     scheme: TagScheme
-    grouping: int
+    grouping: Grouping
     settings: Mapping[str, Any]
 
     @property
@@ -83,8 +83,12 @@ def _checked(path: Path, given: Mapping[str, Any]) -> TaggerFolder:
         raise PluginError(f"{path}: {TAGGER_FILE} gives no category to {', '.join(missing)}; add them to its labels")
     if OUTSIDE not in tags or len(set(tags)) != len(tags):
         raise PluginError(f"{path}: {TAGGER_FILE} must list O and each other tag once")
-    if int(given["grouping"]) < 1:
-        raise PluginError(f"{path}: {TAGGER_FILE} has grouping {given['grouping']}, it must be 1 or more")
+    try:
+        grouping = read_grouping(given["grouping"])
+    except ValueError:
+        raise PluginError(
+            f"{path}: {TAGGER_FILE} has grouping {given['grouping']}, it must be 1 or more, or read as '128 words'"
+        ) from None
     return TaggerFolder(
         path=path,
         plugin=str(given["plugin"]),
@@ -92,7 +96,7 @@ def _checked(path: Path, given: Mapping[str, Any]) -> TaggerFolder:
         tags=tags,
         labels=labels,
         scheme=TagScheme(given["scheme"]),
-        grouping=int(given["grouping"]),
+        grouping=grouping,
         settings=given,
     )
 

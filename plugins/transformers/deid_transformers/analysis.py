@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets import Note
-from deid_assets.extending import PluginError, inputs, tokenize
+from deid_assets.extending import Grouping, PluginError, inputs, tokenize
 from deid_onnx.families.transformers import POSITIONS
 from deid_onnx.folder import read_folder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded
@@ -39,7 +39,7 @@ def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
         yield _layers(encoder, pieces, note, grouping=folder.grouping)
 
 
-def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: int) -> dict[str, Rows]:
+def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: Grouping) -> dict[str, Rows]:
     tokens = tokenize(note.text)
     width = int(encoder.config.hidden_size)
     found = {name: np.zeros((len(tokens), width), np.float32) for name in (EMBEDDINGS, ENCODER)}
