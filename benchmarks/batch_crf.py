@@ -8,7 +8,7 @@ and reads the other, so that no note is read by a CRF that learnt that note's la
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,13 +79,20 @@ def halves(notes: Sequence[Note]) -> list[int]:
     return [place[owner] for owner in owners]
 
 
-def read_batch(notes: Sequence[Note], labels: Sequence[SpanSet], *, seed: int = 1) -> list[Scores] | None:
+def read_batch(
+    notes: Sequence[Note],
+    labels: Sequence[SpanSet],
+    *,
+    seed: int = 1,
+    prepared: Callable[[list[Document]], list[Document]] = list,
+) -> list[Scores] | None:
     """Return what the halves of a batch say of each other, in the order of the notes.
 
     Args:
         notes: The batch.
         labels: What a detector found in each.
         seed: Of the sentences without a span that are learnt from.
+        prepared: What is made of a half before it is learnt from.
 
     Returns:
         ``None`` where a half has nothing to learn from: no span of the categories of ``FOUND``.
@@ -100,7 +107,7 @@ def read_batch(notes: Sequence[Note], labels: Sequence[SpanSet], *, seed: int = 
         wanted = [number for number, place in enumerate(half) if place == fold]
         if not any(span.label in FOUND for document in learnt for span in document.spans):
             return None
-        tagger = Tagger(fitted(task_of(learnt, LEARNING, seed=seed)))
+        tagger = Tagger(fitted(task_of(prepared(learnt), LEARNING, seed=seed)))
         read |= zip(wanted, scores(tagger, [notes[number] for number in wanted]), strict=True)
     return [read[number] for number in range(len(notes))]
 

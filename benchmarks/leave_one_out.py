@@ -89,7 +89,7 @@ def _root() -> Path:
 
 
 @cache
-def _corpus(name: str) -> Read:
+def corpus_of(name: str) -> Read:
     corpus = CORPORA[name]
     notes, gold = _read(_root() / corpus.path, corpus.labels)
     documents = []
@@ -115,7 +115,7 @@ def _learnt(name: str) -> list[Document]:
     """Return a corpus as others learn from it; of a category that it does not annotate, what `rules` found is kept."""
     annotated = {GROUP.get(label, REST) for label in _scope(name)} | {REST}
     found = []
-    for document, rules in list(zip(_corpus(name).documents, _corpus(name).rules, strict=True))[:LEARNT]:
+    for document, rules in list(zip(corpus_of(name).documents, corpus_of(name).rules, strict=True))[:LEARNT]:
         gold = grouped(document.spans)
         added = [span for span in grouped(rules) if span.label not in annotated and not _meets(span, gold)]
         spans = [replace(span, source="gold", score=1.0) for span in sorted([*gold, *added], key=lambda s: s.start)]
@@ -149,9 +149,9 @@ def _said(name: str, work: Path) -> dict[str, list[Scores]]:
     if path.exists():
         return pickle.loads(path.read_bytes())
     started = time.process_time()
-    notes = [document.note for document in _corpus(name).documents]
+    notes = [document.note for document in corpus_of(name).documents]
     others = [document for other in CORPORA if other != name for document in _learnt(other)]
-    batch = read_batch(notes, _corpus(name).rules)
+    batch = read_batch(notes, corpus_of(name).rules)
     if batch is None:
         sys.exit(f"{name}: rules found nothing to learn from")
     learnt = time.process_time()
@@ -177,15 +177,15 @@ def _show(said: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
         for name, found in said.items()
     }
     tables = {
-        name: features(_corpus(name).documents, _corpus(name).rules, found["batch"], found["crf"])
+        name: features(corpus_of(name).documents, corpus_of(name).rules, found["batch"], found["crf"])
         for name, found in said.items()
     }
     for name, found in methods.items():
         found["stack"] = probabilities(tables, name, blended(found["batch"], found["crf"]))
-    base = {name: _point(name, None, 0.0) for name in said}
+    base = {name: point_of(name, None, 0.0) for name in said}
     points = {
         method: {
-            name: {threshold: _point(name, methods[name][method], threshold) for threshold in THRESHOLDS}
+            name: {threshold: point_of(name, methods[name][method], threshold) for threshold in THRESHOLDS}
             for name in said
         }
         for method in METHODS
@@ -193,14 +193,16 @@ def _show(said: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
     print(f"{conditions('1')}\n")
     for target in targets:
         print(f"\n## At most {target:g} points of precision, on average of the other corpora\n")
-        chosen = {method: {name: _chosen(points[method], base, name, target) for name in said} for method in METHODS}
-        _show_means(base, points, chosen)
+        chosen = {
+            method: {name: chosen_threshold(points[method], base, name, target) for name in said} for method in METHODS
+        }
+        show_means(base, points, chosen)
         for method in SHOWN:
             _show_method(method, base, points[method], chosen[method])
 
 
-def _point(name: str, found: Sequence[Scores] | None, threshold: float) -> Point:
-    corpus = _corpus(name)
+def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Point:
+    corpus = corpus_of(name)
     pairs = []
     for number, (document, rules) in enumerate(zip(corpus.documents, corpus.rules, strict=True)):
         spans = list(rules)
@@ -231,7 +233,7 @@ def _change(point: Point, base: Point) -> tuple[float, float, int]:
 Points = Mapping[str, Mapping[float, Point]]
 
 
-def _chosen(points: Points, base: Mapping[str, Point], name: str, target: float) -> float | None:
+def chosen_threshold(points: Points, base: Mapping[str, Point], name: str, target: float) -> float | None:
     """Return the lowest threshold that costs the other corpora no more than the target, if there is one."""
     others = [other for other in points if other != name]
     for threshold in THRESHOLDS:
@@ -241,7 +243,7 @@ def _chosen(points: Points, base: Mapping[str, Point], name: str, target: float)
     return None
 
 
-def _show_means(
+def show_means(
     base: Mapping[str, Point], points: Mapping[str, Points], chosen: Mapping[str, Mapping[str, float | None]]
 ) -> None:
     print("| beside `rules` | recall gained | precision | more notes covered | of what `rules` misses |")
@@ -265,7 +267,7 @@ def _show_method(method: str, base: Mapping[str, Point], points: Points, chosen:
     )
     print("|:--|:--|--:|--:|--:|--:|--:|--:|")
     for name, threshold in chosen.items():
-        documents, point = _corpus(name).documents, _at(points[name], base[name], threshold)
+        documents, point = corpus_of(name).documents, _at(points[name], base[name], threshold)
         rows = {"rules": base[name].rows, "both": point.rows}
         compared = compare(rows, patients={document.note.note_id: owner(document) for document in documents})
         cells = []
