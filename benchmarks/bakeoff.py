@@ -24,14 +24,16 @@ from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation import bakeoff
-from deid_assets.evaluation.bench import contestants
-from deid_assets.evaluation.bench_entries import Bakeoff
-from deid_assets.evaluation.bench_scores import Gold
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import available
-from deid_assets.reports.bench import bench_html
-from deid_assets.reports.bench_tables import best_subset_text, label_table, marginal_table, side_by_side, table_md
+from deid_assets.reports.marginal import best_subset_text
+from deid_assets.reports.tables import titled_md
+from deid_evaluation import bakeoff
+from deid_evaluation.bench import contestants
+from deid_evaluation.bench_entries import Bakeoff
+from deid_evaluation.bench_scores import Gold
+from deid_evaluation.pages.bench import bench_html
+from deid_evaluation.pages.bench_tables import added_table, label_table, side_by_side
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "meddocan")
 LIMIT_S = 900.0
@@ -102,8 +104,8 @@ def _notes(path: Path, name: str) -> Iterable[tuple[Note, SpanSet]]:
 
 def show(found: Bakeoff) -> None:
     """Print the tables of one set."""
-    for table in (side_by_side(found), label_table(found), marginal_table(found)):
-        print(f"{table_md(table)}\n")
+    for table in (side_by_side(found), label_table(found), added_table(found)):
+        print(f"{titled_md(table)}\n")
     print(best_subset_text(found.coverage), flush=True)
 
 

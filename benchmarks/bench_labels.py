@@ -20,10 +20,10 @@ from conditions import conditions
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Counts
-from deid_assets.evaluation.meddocan import MeddocanCounts, meddocan_counts
 from deid_assets.training import load_recipe, read_corpus
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.run import Materials, open_model, train_model
+from deid_evaluation.meddocan import MeddocanCounts, meddocan_counts
 
 SEED = 1
 

@@ -22,8 +22,8 @@ from bench_scores import generated
 from conditions import conditions
 
 from deid_assets.core.phi import I2B2_2014
-from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
-from deid_assets.reports import report_html
+from deid_evaluation.pages.report import report_html
+from deid_evaluation.report import Corpus, ReportOptions, System, build_report
 
 LANGUAGES = ("en", "de", "fr")
 

@@ -50,12 +50,14 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
         "deid-edit-maps": "map-spans repopulate twin",
         "deid-tagger-analysis": "analyse sweep",
+        "deid-evaluation": "bench evaluate",
     },
     "deid_assets.commands.corpus": {
         "deid-corpora": "lengths repair space stats",
         "deid-synthesis": "make",
     },
     "deid_assets.corpora": {"deid-synthesis": "synthetic"},
+    "deid_assets.pages": {"deid-evaluation": "bakeoff evaluation_report"},
 }
 
 BRINGS: Mapping[str, Mapping[str, str]] = {

@@ -1,27 +1,26 @@
-"""evaluation_report_<detector> and bakeoff: pages about detectors, over every batch that has gold."""
+"""evaluation_report_<detector> and bakeoff: pages about detectors, over every batch that has gold, as a plugin makes them."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import deid_assets
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.detection import read_notes_of, read_outcomes
-from deid_assets.assets.display import Markdown, Shown, show_pages, show_png, show_scores
+from deid_assets.assets.display import Markdown, show_pages, show_png, show_scores
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.merging import read_held_out
 from deid_assets.assets.scoring import gold_batches, gold_covered, scored_batches
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import InputError
+from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.bench_entries import Bakeoff
-from deid_assets.evaluation.score import Evaluation, evaluate_corpus
+from deid_assets.evaluation.pages import AnnotatedNotes, MadePage, PageInput
+from deid_assets.evaluation.score import evaluate_corpus
+from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
 from deid_assets.store.files import Receipt
@@ -29,16 +28,7 @@ from deid_assets.store.scores import scores_to_table
 from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 
-if TYPE_CHECKING:
-    from deid_assets.evaluation.bench import Run
-    from deid_assets.evaluation.report import AnnotatedNotes
-
 BAKEOFF = "bakeoff"
-SAMPLE_NOTES = 200
-"""Notes that detectors are timed on; scores are of all notes with gold, from stored spans."""
-LIMIT_S = 600.0
-"""Wall time that a detector may take for the sample, in seconds."""
-
 BAKEOFF_CHECKS = (
     Check("all_took_part", "Every usable detector has spans in every batch with gold.", blocking=False),
     Check("all_ran", "Every one that took part loaded and answered within the time limit.", blocking=False),
@@ -49,15 +39,13 @@ BAKEOFF_CHECKS = (
 class Answered:
     """Notes with gold of several batches. Ids are unique in a batch only, so each is ``batch/id`` here."""
 
-    annotated: "AnnotatedNotes"
+    annotated: AnnotatedNotes
     outcomes: Mapping[str, Mapping[str, SpanSet | Failed]]
     sources: Sequence[Receipt]
 
 
 def read_answers(installation: Installation, batches: Sequence[str], detectors: Sequence[str]) -> Answered:
     """Return the notes with gold of some batches, and what detectors with spans in all of them found."""
-    from deid_assets.evaluation.report import AnnotatedNotes  # noqa: PLC0415 - loads numpy
-
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
@@ -82,7 +70,7 @@ def read_answers(installation: Installation, batches: Sequence[str], detectors: 
     return Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
-def make_evaluation_report(_batch: str, installation: Installation, *, detector: str) -> AssetOutput:
+def make_evaluation_report(_batch: str, installation: Installation, *, plugin: Plugin, detector: str) -> AssetOutput:
     """Write the page and the document on one detector, over every batch that has gold and its spans.
 
     A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
@@ -96,7 +84,11 @@ def make_evaluation_report(_batch: str, installation: Installation, *, detector:
         profile=profile(installation.settings.profile),
         lengths=found.annotated.lengths,
     )
-    pages = _report(installation, detector, found, spans) if total.labels and any(map(len, gold.values())) else {}
+    pages = {}
+    if total.labels and any(map(len, gold.values())):
+        answered = replace(found, outcomes={detector: spans})
+        made = _made(plugin, installation, answered, Family.EVALUATION_REPORT.of(detector))
+        pages = _pages(installation, f"evaluation-{detector}", made)
     return AssetOutput(
         tables={"scores": scores_to_table({detector: total})},
         sources=found.sources,
@@ -114,37 +106,12 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
     return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def _report(
-    installation: Installation, detector: str, found: Answered, spans: Mapping[str, SpanSet]
-) -> dict[Path, str]:
-    from deid_assets.evaluation.report import Corpus as Annotations  # noqa: PLC0415 - loads numpy
-    from deid_assets.evaluation.report import ReportOptions, System, build_report  # noqa: PLC0415
-    from deid_assets.reports import report_html  # noqa: PLC0415
-
-    notes, gold = found.annotated.notes, found.annotated.gold
-    annotations = Annotations(
-        notes=notes, gold=gold, profile=profile(installation.settings.profile), overlaps_allowed=True
-    )
-    options = ReportOptions(
-        title=f"{detector} against gold",
-        facts={"software": f"deid-assets {deid_assets.__version__}", "gold": f"{len(gold):,} annotated notes"},
-        inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
-        commands=[f"dagster asset materialize --select {Family.EVALUATION_REPORT.of(detector)}"],
-    )
-    document = build_report(annotations, [System(detector, spans)], options=options)
-    return _pages(installation, f"evaluation-{detector}", document, report_html(document))
-
-
-def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
+def make_bakeoff(_batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str]) -> AssetOutput:
     """Put every detector with spans in all batches with gold side by side, and time each on a sample of the notes.
 
     Raises:
         InputError: There is no gold, or no detector has spans in every batch that has it.
     """
-    from deid_assets.evaluation import bakeoff  # noqa: PLC0415 - loads numpy and what pages are made with
-    from deid_assets.evaluation.bench_scores import Gold  # noqa: PLC0415
-    from deid_assets.reports.bench import bench_html  # noqa: PLC0415
-
     batches = gold_batches(installation)
     ordered = sorted(
         detectors, key=lambda name: name not in installation.settings.ensemble
@@ -153,60 +120,58 @@ def make_bakeoff(_batch: str, installation: Installation, *, detectors: Sequence
     if not present:
         raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
     found = read_answers(installation, batches, present)
-    sample = sorted(found.annotated.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
-    runs = _timed(installation, present, sample)
-    result = bakeoff.judge(
-        runs,
-        profile=profile(installation.settings.profile),
-        lengths=found.annotated.lengths,
-        gold=Gold(found.annotated.gold, found.annotated.lengths, None, found.annotated.patients),
-        gold_in_words=f"{len(found.annotated.gold):,} annotated notes, {len(sample):,} of them timed",
-        outcomes=found.outcomes,
-    )
-    page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
-    pages = _pages(installation, BAKEOFF, bakeoff.to_json(result, runs), page)
-    evaluations = {entry.name: entry.evaluation for entry in result.entries if entry.evaluation}
+    made = _made(plugin, installation, found, BAKEOFF)
+    pages = _pages(installation, BAKEOFF, made)
+    title = "Gold spans covered, with 95 % intervals"
     return AssetOutput(
-        tables={"scores": scores_to_table(evaluations)},
+        tables={"scores": scores_to_table(made.evaluations)},
         sources=found.sources,
         verdicts=[
             _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
-            _warning("all_ran", sum(bool(run.fault) for run in runs), "The page says why one did not run."),
+            _warning("all_ran", made.faults, "The page says why one did not run."),
         ],
-        counts={"detectors": len(present), "annotated_notes": len(found.annotated.gold), "timed_notes": len(sample)},
-        metadata={**_shown(result, evaluations), **show_pages(pages)},
+        counts={"detectors": len(present), "annotated_notes": len(found.annotated.gold), **made.counts},
+        metadata={
+            **{name: Markdown(table) for name, table in made.shown.items()},
+            "plot": show_png(leaderboard_png(made.evaluations, title=title), title=title),
+            **show_pages(pages),
+        },
         publish=lambda _: _write(pages),
     )
 
 
-def _timed(installation: Installation, detectors: Sequence[str], sample: Sequence[Note]) -> "list[Run]":
-    from deid_assets.evaluation.bakeoff import run_all  # noqa: PLC0415 - loads numpy
-    from deid_assets.evaluation.bench import Contestant  # noqa: PLC0415
+def _made(plugin: Plugin, installation: Installation, found: Answered, asset: str) -> MadePage:
+    """Return what a plugin makes of answers.
 
-    contestants = [Contestant(name, *installation.taggers.locate(name)) for name in detectors]
-    return run_all(contestants, sample, limit_s=LIMIT_S)
+    Raises:
+        PluginError: What it names makes no page.
+    """
+    make = load_declaration(plugin, "page")
+    if not callable(make):
+        raise PluginError(f"page {plugin.name!r}: what its plugin names is no function")
+    made = make(
+        PageInput(
+            profile=profile(installation.settings.profile),
+            annotated=found.annotated,
+            outcomes=found.outcomes,
+            detectors={name: installation.taggers.locate(name) for name in found.outcomes},
+            inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
+            command=f"dagster asset materialize --select {asset}",
+        )
+    )
+    if not isinstance(made, MadePage):
+        raise PluginError(f"page {plugin.name!r}: what its function returns is no page")
+    return made
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:
     return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
 
 
-def _shown(result: Bakeoff, evaluations: Mapping[str, Evaluation]) -> Shown:
-    from deid_assets.reports.bench_tables import best_subset_text, marginal_table, side_by_side, table_md  # noqa: PLC0415
-
-    title = "Gold spans covered, with 95 % intervals"
-    marginal = "\n\n".join(filter(None, (table_md(marginal_table(result)), best_subset_text(result.coverage))))
-    return {
-        "table": Markdown(table_md(side_by_side(result))),
-        "marginal_value": Markdown(marginal or "One detector alone."),
-        "plot": show_png(leaderboard_png(evaluations, title=title), title=title),
-    }
-
-
-def _pages(installation: Installation, name: str, document: Mapping[str, object], page: str) -> dict[Path, str]:
+def _pages(installation: Installation, name: str, made: MadePage) -> dict[Path, str]:
     folder = installation.settings.reports
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return {folder / f"{name}.html": page, folder / f"{name}.json": text}
+    text = json.dumps(made.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {folder / f"{name}.html": made.html, folder / f"{name}.json": text}
 
 
 def _write(pages: Mapping[Path, str]) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from deid_assets.assets.records import seconds_per_note
-from deid_assets.core.phi import profile
-from deid_assets.evaluation.bench_entries import Bakeoff, Entry, Expense
 from deid_assets.evaluation.marginal import Coverage, marginals
-from deid_assets.reports.bench_tables import best_subset_text, marginal_table, table_md
+from deid_assets.reports.marginal import best_subset_text, marginal_table
+from deid_assets.reports.tables import titled_md
 from deid_resources.installation import Installation
 
 SCHEMA = pa.schema(
@@ -53,15 +52,11 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
         }
         for one in marginals(found)
     ]
-    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(installation, found, seconds))
+    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
 
 
-def _shown(installation: Installation, found: Coverage, seconds: Mapping[str, float | None]) -> str:
-    entries = [
-        Entry(name, expense=Expense(0, 1 / spent, 0.0, 0.0, 0) if spent else None) for name, spent in seconds.items()
-    ]
-    board = Bakeoff(profile(installation.settings.profile), entries, notes=0, coverage=found)
-    shown = (
-        "\n\n".join(filter(None, (table_md(marginal_table(board)), best_subset_text(found)))) or "One detector alone."
-    )
+def _shown(found: Coverage, seconds: Mapping[str, float | None]) -> str:
+    known = {name: 1_000 * spent for name, spent in seconds.items() if spent}
+    table = titled_md(marginal_table(found, known))
+    shown = "\n\n".join(filter(None, (table, best_subset_text(found)))) or "One detector alone."
     return f"{shown}\n\nSeconds are of detection alone, on one process, over all batches: no start-up, no storing."

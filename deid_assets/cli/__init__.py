@@ -12,9 +12,7 @@ from deid_assets.cli import listings, privacy
 from deid_assets.cli.app import app
 from deid_assets.cli.installation import approval, batches, diagnosis, migration, suites, verification
 from deid_assets.cli.keeping import gazetteers, identities, vault
-from deid_assets.cli.measuring import bench, sampling
-from deid_assets.cli.measuring import commands as measuring_commands
-from deid_assets.cli.notes import deidentification, detection, release_diff
+from deid_assets.cli.notes import deidentification, detection, release_diff, sampling
 from deid_assets.cli.training import commands, models, pretraining, retraining
 
 __all__ = ["app"]

@@ -7,7 +7,7 @@ from functools import partial
 import dagster as dg
 from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
 
-from deid_assets.assets import detection, ingest, merging, shadow
+from deid_assets.assets import detection, evaluating, ingest, merging, shadow
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.assets.own import asking, check_asked
 from deid_assets.config import Settings
@@ -127,12 +127,15 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
                 auditing.unusable_audit(plugin) if plugin.fault else auditing.audit_asset(settings, policies, plugin)
                 for plugin in snapshot.audits.values()
             ),
-            *build_scores.summaries(settings, usable),
+            *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
             *build_scores.plugin_tables(settings, snapshot.tables, origins=_origins(snapshot), usable=usable),
             *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
             *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
         ],
-        jobs=[*jobs(usable), *([approving.approve_job()] if settings.release.approval else [])],
+        jobs=[
+            *jobs(usable, with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None),
+            *([approving.approve_job()] if settings.release.approval else []),
+        ],
         sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
         schedules=[nightly_schedule],
         resources={
@@ -181,7 +184,13 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 metadata=about,
             ),
         ),
-        *build_scores.scores_of(settings, name, tags=tags, rewrites=plugin.trains_adapters),
+        *build_scores.scores_of(
+            settings,
+            name,
+            page=snapshot.page(Family.EVALUATION_REPORT),
+            tags=tags,
+            rewrites=plugin.trains_adapters,
+        ),
     ]
 
 

@@ -17,10 +17,18 @@ from deid_resources.snapshot import software_version
 
 
 def scores_of(
-    settings: Settings, name: str, *, tags: Mapping[str, str], rewrites: bool = False
+    settings: Settings, name: str, *, page: Plugin | None, tags: Mapping[str, str], rewrites: bool = False
 ) -> list[dg.AssetsDefinition]:
-    """Return what is measured of one detector, over every batch that has gold; more of one that rewrites notes."""
-    return [
+    """Return what is measured of one detector, over every batch that has gold; more of one that rewrites notes.
+
+    Args:
+        settings: Of the installation.
+        name: The detector.
+        page: What makes its report, where a plugin does.
+        tags: Of its assets.
+        rewrites: Whether it rewrites notes.
+    """
+    measured = [
         audited_asset(
             partial(scoring.make_scorecard, detector=name, rewrites=rewrites),
             AssetDeclaration(
@@ -36,27 +44,37 @@ def scores_of(
                 tags=tags,
             ),
         ),
-        audited_asset(
-            partial(evaluating.make_evaluation_report, detector=name),
-            AssetDeclaration(
-                key=Family.EVALUATION_REPORT.of(name),
-                checks=scoring.SCORECARD_CHECKS,
-                deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
-                code_version=f"{software_version()}+{settings.digest('profile')}",
-                group="scores",
-                description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
-                kinds={"evaluation", "html"},
-                schema=scores.SCORES,
-                partitioned=False,
-                tags=tags,
-            ),
-        ),
     ]
+    if page is not None:
+        measured.append(
+            audited_asset(
+                partial(evaluating.make_evaluation_report, plugin=page, detector=name),
+                AssetDeclaration(
+                    key=Family.EVALUATION_REPORT.of(name),
+                    checks=scoring.SCORECARD_CHECKS,
+                    deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
+                    code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile')}",
+                    group="scores",
+                    description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
+                    kinds={"evaluation", "html"},
+                    schema=scores.SCORES,
+                    partitioned=False,
+                    tags=tags,
+                ),
+            )
+        )
+    return measured
 
 
-def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDefinition]:
-    """Return the detectors side by side: from their score cards, and on demand with what each costs."""
-    return [
+def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None) -> list[dg.AssetsDefinition]:
+    """Return the detectors side by side: from their score cards, and on demand with what each costs.
+
+    Args:
+        settings: Of the installation.
+        detectors: All that can be used.
+        page: What makes the page on demand, where a plugin does.
+    """
+    summed = [
         audited_asset(
             partial(scoring.make_leaderboard, detectors=detectors),
             AssetDeclaration(
@@ -72,24 +90,28 @@ def summaries(settings: Settings, detectors: Sequence[str]) -> list[dg.AssetsDef
                 partitioned=False,
             ),
         ),
-        audited_asset(
-            partial(evaluating.make_bakeoff, detectors=detectors),
-            AssetDeclaration(
-                key=evaluating.BAKEOFF,
-                checks=evaluating.BAKEOFF_CHECKS,
-                deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in detectors)],
-                code_version=f"{software_version()}+{settings.digest('profile', 'detectors')}",
-                group="scores",
-                description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "
-                "and start-up from a timed sample. Made on demand: materialize it.",
-                kinds={"report", "html"},
-                schema=scores.SCORES,
-                partitioned=False,
-                automatic=False,
-                tags=ON_DEMAND,
-            ),
-        ),
     ]
+    if page is not None:
+        summed.append(
+            audited_asset(
+                partial(evaluating.make_bakeoff, plugin=page, detectors=detectors),
+                AssetDeclaration(
+                    key=evaluating.BAKEOFF,
+                    checks=evaluating.BAKEOFF_CHECKS,
+                    deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in detectors)],
+                    code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile', 'detectors')}",
+                    group="scores",
+                    description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "
+                    "and start-up from a timed sample. Made on demand: materialize it.",
+                    kinds={"report", "html"},
+                    schema=scores.SCORES,
+                    partitioned=False,
+                    automatic=False,
+                    tags=ON_DEMAND,
+                ),
+            )
+        )
+    return summed
 
 
 def plugin_tables(

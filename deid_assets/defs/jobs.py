@@ -206,12 +206,17 @@ def _asked_again(installation: Installation, batch: str) -> str:
     return "" if is_made else f"{batch}.{attempt}"
 
 
-def jobs(detectors: Sequence[str]) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
-    """Return every job of an installation."""
+def jobs(detectors: Sequence[str], *, with_bakeoff: bool) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
+    """Return every job of an installation.
+
+    Args:
+        detectors: Those that can be used.
+        with_bakeoff: Whether a plugin makes the bake-off.
+    """
     fixed: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
         main_job,
         nightly_job,
-        bakeoff_job,
+        *([bakeoff_job] if with_bakeoff else []),
         privacy_job,
         training_job,
         splitting_job,

@@ -5,12 +5,12 @@ of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detecto
 notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
 ``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
 of. ``commands``: what commands of ``deid`` are made of.
-``taggers``: trained models, for what analyses
-them; ``pages``: pages of a plugin's own templates. ``annotations``: annotated notes and spans files as such commands read and compare them. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes are written from. An import
+``taggers``: trained models, for what analyses them; ``pages``: pages of a plugin's own templates; ``scoring``: scores, and
+what pages on them are made of. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes are written from. An import
 contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
-from deid_assets.core.detector import Detector, Failed, is_interrupt, runs_of
+from deid_assets.core.detector import Detector, Failed, detect, is_interrupt, runs_of
 from deid_assets.core.errors import (
     ConfigError,
     DeidError,
@@ -27,9 +27,9 @@ from deid_assets.core.errors import (
     class_name,
     did_you_mean,
 )
-from deid_assets.core.label_maps import PHI, label_map
-from deid_assets.core.note import Note
-from deid_assets.core.phi import SEVERITY, LabelMap, Phi, Profile, profile
+from deid_assets.core.label_maps import LABEL_MAPS, PHI, label_map
+from deid_assets.core.note import Note, chunks_of
+from deid_assets.core.phi import MEDDOCAN, SEVERITY, LabelMap, Phi, Profile, profile
 from deid_assets.core.span import DisjointSpans, Span, SpanSet, check_same_text
 from deid_assets.core.tagging import (
     OUTSIDE,
@@ -52,6 +52,8 @@ from deid_assets.core.windows import Window, windows
 from deid_assets.plugins import load
 
 __all__ = [
+    "LABEL_MAPS",
+    "MEDDOCAN",
     "OUTSIDE",
     "PHI",
     "SEVERITY",
@@ -87,8 +89,10 @@ __all__ = [
     "UnknownLabelError",
     "Window",
     "check_same_text",
+    "chunks_of",
     "class_name",
     "decode",
+    "detect",
     "did_you_mean",
     "encode",
     "entities",

@@ -14,6 +14,8 @@ from typing import Any
 
 from deid_assets.cli.app import PARTIAL, say
 from deid_assets.cli.arguments import (
+    DetectorOption,
+    DetectorSettingOption,
     FormatOption,
     GoldOption,
     JsonOption,
@@ -25,10 +27,12 @@ from deid_assets.cli.arguments import (
     SystemsOption,
     ToOption,
 )
+from deid_assets.cli.ensemble import parsed_option
+from deid_assets.cli.lists import check_list, write_list
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.streams import progress, read_options
+from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_table
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, write_notes
+from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
 
@@ -66,36 +70,45 @@ class Answer:
 
 
 __all__ = [
+    "FORMATS",
     "PARTIAL",
     "Annotated",
     "Annotation",
     "Answer",
+    "DetectorOption",
+    "DetectorSettingOption",
     "Fault",
     "FormatOption",
     "GoldOption",
     "JsonOption",
     "LabelsOption",
     "LangOption",
+    "NoteSource",
     "ParsedNote",
     "PolicyOption",
     "ProfileOption",
     "ReadOption",
     "ReadOptions",
+    "SpansFile",
     "SystemsOption",
     "Table",
     "ToOption",
+    "Withheld",
+    "check_list",
     "check_out",
     "check_parsed_notes",
     "detect_format",
     "finish",
     "out_format",
     "parse_notes",
+    "parsed_option",
     "print_json",
     "print_line",
     "print_table",
     "progress",
     "read_options",
     "say",
+    "write_list",
     "write_notes",
     "write_options",
 ]

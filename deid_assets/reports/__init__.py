@@ -2,7 +2,6 @@
 
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
-from deid_assets.reports.report import report_html
 from deid_assets.reports.summary import Audited, Check, Component, Link, Outcome, Quarantined, ReleaseSummary
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
@@ -21,6 +20,5 @@ __all__ = [
     "leaderboard_png",
     "recall_png",
     "release_html",
-    "report_html",
     "scores_md",
 ]

@@ -10,6 +10,8 @@ from deid_assets.evaluation.numbers import amount, estimate, ranked, ratio, reca
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports.comparison import difference_table, interval_table, semeval_table
 
+Titled = tuple[list[str], list[list[str]]]
+"""Headings and rows, the first column a name."""
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _ROWS = 18
 """Labels with a row of their own."""
@@ -82,6 +84,14 @@ def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int)
     """Return a Markdown table; the first ``left`` columns are aligned to the left, the others to the right."""
     rule = [":--" if at < left else "--:" for at in range(len(header))]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+
+
+def titled_md(table: Titled) -> str:
+    """Return a table as Markdown, every cell escaped; empty without rows."""
+    headings, rows = table
+    if not rows:
+        return ""
+    return table_md([escaped(cell) for cell in headings], [[escaped(cell) for cell in row] for row in rows], left=1)
 
 
 def escaped(name: str) -> str:

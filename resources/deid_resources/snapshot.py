@@ -16,7 +16,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, TABLES, Plugin, available
+from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, PAGES, TABLES, Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
 from deid_assets.system.digests import digest_of_files, files_below
@@ -42,6 +42,7 @@ class Snapshot:
         audits: Privacy audits by entry-point name.
         actions: Actions of policies that plugins bring; their digests are in those of the policies.
         tables: Tables that plugins make of their own detectors.
+        pages: Pages on detectors that plugins make.
         suites: The installation's own suites of expectations, by asset.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
             definitions share a process.
@@ -56,6 +57,7 @@ class Snapshot:
     audits: Mapping[str, Plugin] = field(default_factory=dict)
     actions: Mapping[str, Plugin] = field(default_factory=dict)
     tables: Mapping[str, Plugin] = field(default_factory=dict)
+    pages: Mapping[str, Plugin] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -91,6 +93,7 @@ class Snapshot:
             available(AUDITS) if audits is None else audits,
             available(ACTIONS),
             available(TABLES),
+            available(PAGES),
             suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
@@ -105,6 +108,11 @@ class Snapshot:
     def detectors(self) -> dict[str, Plugin]:
         """The plugins that detect, as ``known_detectors`` returns them."""
         return known_detectors(self.settings, plugins=self.installed, recipes=self.recipes)
+
+    def page(self, name: str) -> Plugin | None:
+        """Return the plugin that makes a page on detectors, or ``None`` where none can."""
+        plugin = self.pages.get(name)
+        return None if plugin is None or plugin.fault else plugin
 
     @cached_property
     def key(self) -> Key:
@@ -132,6 +140,7 @@ class Snapshot:
             "formats": {name: plugin.code_version for name, plugin in self.formats.items()},
             "audits": {name: plugin.code_version for name, plugin in self.audits.items()},
             "tables": {name: plugin.code_version for name, plugin in self.tables.items()},
+            "pages": {name: plugin.code_version for name, plugin in self.pages.items()},
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
@@ -141,10 +150,10 @@ class Snapshot:
 
     @property
     def names(self) -> str:
-        """What the graph's assets are named after: detectors, recipes, policies, audits, tables, whether one approves."""
+        """What the graph's assets are named after: detectors, recipes, policies, audits, tables, pages, whether one approves."""
         approval = ["approval"] if self.settings.release.approval else []
         policies = (policy.name for policy in self.policies.values())
-        audits = ["|", *sorted(self.audits), "|", *sorted(self.tables)]
+        audits = ["|", *sorted(self.audits), "|", *sorted(self.tables), "|", *sorted(self.pages)]
         return " ".join(
             [*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval, *audits]
         )
@@ -190,6 +199,7 @@ class Snapshot:
             (self.audits, AUDITS),
             (self.actions, ACTIONS),
             (self.tables, TABLES),
+            (self.pages, PAGES),
         )
         for taken, present in ((plugins, available(group)) for plugins, group in groups):
             for name, plugin in taken.items():

@@ -7,7 +7,7 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.bench import Contestant, contestants, measure
+from deid_evaluation.bench import Contestant, contestants, measure
 
 BODY = """
 import os

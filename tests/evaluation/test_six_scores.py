@@ -8,7 +8,6 @@ from deid_assets.core.errors import ConfigError, DigestError, InputError, Offset
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, I2B2_2014_FINE, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.averages import macro_average, note_average, weighted_average
 from deid_assets.evaluation.score import Counts
 from deid_assets.evaluation.six_scores import (
     HIPAA_CATEGORIES,
@@ -22,6 +21,7 @@ from deid_assets.evaluation.six_scores import (
     six_scores,
 )
 from deid_assets.testing import marked
+from deid_evaluation.averages import macro_average, note_average, weighted_average
 
 ENTITY, RELAXED, TOKEN = Level
 FINE, COARSE, BINARY = Granularity

@@ -8,11 +8,11 @@ from deid_assets.core.errors import DigestError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.error_sample import ErrorSample
 from deid_assets.evaluation.score import Scheme, evaluate
-from deid_assets.evaluation.shapes import LONGEST, shape
 from deid_assets.evaluation.span_errors import Kind, span_errors
 from deid_assets.testing import marked
+from deid_evaluation.error_sample import ErrorSample
+from deid_evaluation.shapes import LONGEST, shape
 
 GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>"
 

@@ -32,6 +32,7 @@ def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
         "corpus_formats",
         "document_formats",
         "edit_maps",
+        "evaluation",
         "hips",
         "reidentification",
         "surrogates",

@@ -7,10 +7,10 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
 from deid_assets.evaluation.score import Evaluation, evaluate
 from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary
 from deid_assets.testing import marked
+from deid_evaluation.report import Corpus, ReportOptions, System, build_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")

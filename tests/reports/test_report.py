@@ -12,10 +12,10 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.report import Corpus, ReportOptions, System, build_report
-from deid_assets.reports import report_html
-from deid_assets.reports.charts import Axis, Series, axis_of, chart
 from deid_assets.testing import marked
+from deid_evaluation.pages.charts import Axis, Series, axis_of, chart
+from deid_evaluation.pages.report import report_html
+from deid_evaluation.report import Corpus, ReportOptions, System, build_report
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from deid_assets.evaluation.causes import parse_causes
-from deid_assets.reports import report_html
+from deid_evaluation.causes import parse_causes
+from deid_evaluation.pages.report import report_html
 
 pytestmark = pytest.mark.browser
 

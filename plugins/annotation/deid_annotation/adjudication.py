@@ -9,18 +9,20 @@ from pathlib import Path
 from deid_annotation.annotators import Reading, read_annotations
 from deid_annotation.majority import Tie, adjudicate
 from deid_assets.extending import ConfigError, InputError, SpanSet
-from deid_assets.extending.annotations import Named, Withheld, write_list
 from deid_assets.extending.commands import (
     PARTIAL,
     Annotated,
+    Withheld,
     check_out,
     out_format,
     print_json,
     print_table,
     say,
+    write_list,
     write_notes,
     write_options,
 )
+from deid_evaluation.commands.inputs import Named
 
 _SHOWN = 20
 _COLUMNS = ("note_id", "start", "end", "annotations")

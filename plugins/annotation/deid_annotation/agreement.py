@@ -12,17 +12,10 @@ from deid_annotation.alpha import NominalAgreement
 from deid_annotation.annotators import Annotations, Reading, read_annotations
 from deid_annotation.consensus import Consensus, consensus
 from deid_assets.extending import Profile, profile
-from deid_assets.extending.annotations import (
-    ASSUMPTIONS,
-    UNDEFINED,
-    Agreement,
-    Captures,
-    Withheld,
-    captures,
-    estimate_missed,
-    ratio,
-)
-from deid_assets.extending.commands import PARTIAL, print_json, print_line, print_table
+from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_line, print_table
+from deid_assets.extending.scoring import UNDEFINED, ratio
+from deid_evaluation.agreement import Agreement
+from deid_evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed
 
 
 def compare_annotations(

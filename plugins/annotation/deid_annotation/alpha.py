@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from deid_assets.extending import InputError, OffsetError, OverlapError
-from deid_assets.extending.annotations import Range
+from deid_assets.extending.scoring import Range
 
 
 @dataclass(frozen=True, slots=True)

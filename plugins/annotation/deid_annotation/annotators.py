@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid_assets.extending import ConfigError, InputError, Note, SpanSet, label_map
-from deid_assets.extending.annotations import (
-    FORMATS,
-    Gold,
-    Named,
-    NoteSource,
-    SpansFile,
-    Withheld,
-    check_names,
-    read_gold,
-)
-from deid_assets.extending.commands import Fault, ReadOptions
+from deid_assets.extending.commands import FORMATS, Fault, NoteSource, ReadOptions, SpansFile, Withheld
+from deid_evaluation.commands.inputs import Gold, Named, check_names, read_gold
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,11 @@ from typing import Any
 
 from deid_annotation.annotators import Reading
 from deid_assets.extending import DeidError, InputError, Profile, SpanSet, profile
-from deid_assets.extending.annotations import (
-    Doubt,
-    Gold,
-    Named,
-    Withheld,
-    check_list,
-    check_names,
-    doubt_json,
-    doubts,
-    pair,
-    quorum,
-    read_systems,
-    write_list,
-)
-from deid_assets.extending.commands import PARTIAL, print_json, print_table, say
+from deid_assets.extending.commands import PARTIAL, Withheld, check_list, print_json, print_table, say, write_list
+from deid_assets.extending.scoring import pair
+from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
+from deid_evaluation.gold_review import Doubt, doubts, quorum
+from deid_evaluation.report.gold import doubt_json
 
 _SHOWN = 20
 _COLUMNS = ("note", "start", "end", "label", "gold_label", "systems", "score")

@@ -10,23 +10,10 @@ from typing import Any
 from deid_annotation.annotators import Reading
 from deid_annotation.gold_changes import Change, ChangeKind, corrections
 from deid_assets.extending import DeidError, InputError, Profile, profile
-from deid_assets.extending.annotations import (
-    UNDEFINED,
-    Evaluation,
-    Gold,
-    Named,
-    Scheme,
-    System,
-    Withheld,
-    check_list,
-    check_names,
-    evaluate_corpus,
-    pair,
-    ratio,
-    read_systems,
-    write_list,
-)
-from deid_assets.extending.commands import PARTIAL, print_json, print_table, say
+from deid_assets.extending.commands import PARTIAL, Withheld, check_list, print_json, print_table, say, write_list
+from deid_assets.extending.scoring import UNDEFINED, Evaluation, Scheme, evaluate_corpus, pair, ratio
+from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
+from deid_evaluation.report import System
 
 _COLUMNS = ("note", "kind", "before_start", "before_end", "before_label", "after_start", "after_end", "after_label")
 _MEASURES = (

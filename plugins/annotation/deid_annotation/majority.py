@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deid_assets.extending import ConfigError, Phi, Span, SpanSet, check_same_text
-from deid_assets.extending.annotations import Marked, clusters
+from deid_evaluation.capture_recapture import Marked, clusters
 
 SOURCE = "adjudicated"
 

@@ -13,7 +13,6 @@ import typer
 
 import deid_assets
 from deid_assets.extending import DeidError, DisjointSpans, Failed, Note, Phi, label_map
-from deid_assets.extending.annotations import NoteSource, SpansFile, Withheld
 from deid_assets.extending.commands import (
     Annotated,
     Fault,
@@ -21,9 +20,12 @@ from deid_assets.extending.commands import (
     JsonOption,
     LabelsOption,
     LangOption,
+    NoteSource,
     PolicyOption,
     ReadOption,
+    SpansFile,
     ToOption,
+    Withheld,
     check_out,
     finish,
     out_format,

@@ -1,1 +1,0 @@
-"""Commands that measure what is missed."""

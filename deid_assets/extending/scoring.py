@@ -1,0 +1,153 @@
+"""Counts, scores, intervals and comparisons of predictions with gold, for pages and tables of a plugin's own.
+
+An entry point of ``deid_assets.pages`` is a function of a ``PageInput`` that returns a ``MadePage``: ``evaluation_report``
+is shown for each detector, ``bakeoff`` for all of them.
+"""
+
+from deid_assets.evaluation.alterations import Alteration, alterations
+from deid_assets.evaluation.alterations import Kind as AlterationKind
+from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
+from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Interval, Measure, Ratio, Row
+from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme, harmonic
+from deid_assets.evaluation.folds import corrected
+from deid_assets.evaluation.intervals import (
+    Range,
+    count_matches,
+    is_inside,
+    is_touched,
+    size,
+    size_of_common,
+    union,
+    wilson,
+)
+from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, Subset, best_subset, coverage, marginals
+from deid_assets.evaluation.note_outcomes import (
+    NoteOutcome,
+    Share,
+    by_patient,
+    fully_redacted,
+    fully_redacted_by_label,
+    note_outcomes,
+    worst_notes,
+)
+from deid_assets.evaluation.numbers import (
+    UNDEFINED,
+    Estimate,
+    amount,
+    axis_floor,
+    estimate,
+    ranked,
+    ratio,
+    recall_of,
+)
+from deid_assets.evaluation.pages import AnnotatedNotes, MadePage, PageInput
+from deid_assets.evaluation.people import gravity, names_by_person, whose
+from deid_assets.evaluation.resampling import RESAMPLES, bounds, check_resamples, compare, totals_of_draws
+from deid_assets.evaluation.rewriting import HOLE, expanded, holed
+from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus, pair
+from deid_assets.evaluation.six_scores import I2B2_HIPAA_VIEWS, I2B2_VIEWS, Granularity, Level, Views, six_scores
+from deid_assets.evaluation.span_errors import Confusion, Kind, Place, SpanError, places, predictions, span_errors
+from deid_assets.reports.comparison import (
+    SEMEVAL,
+    difference_table,
+    drawn_from,
+    interval_of,
+    interval_table,
+    semeval_table,
+)
+from deid_assets.reports.marginal import best_subset_text, marginal_table
+from deid_assets.reports.tables import Titled, comparison_md, leaderboard_md, scores_md, titled_md
+
+__all__ = [
+    "COLUMNS",
+    "HOLE",
+    "I2B2_HIPAA_VIEWS",
+    "I2B2_VIEWS",
+    "MAX_DETECTORS",
+    "RATIOS",
+    "RESAMPLES",
+    "SEMEVAL",
+    "UNDEFINED",
+    "Alteration",
+    "AlterationKind",
+    "AnnotatedNotes",
+    "BleuCounts",
+    "Comparison",
+    "Confusion",
+    "Counts",
+    "Coverage",
+    "Estimate",
+    "Evaluation",
+    "Granularity",
+    "Interval",
+    "Kind",
+    "Level",
+    "MadePage",
+    "Measure",
+    "NoteCounts",
+    "NoteOutcome",
+    "PageInput",
+    "Place",
+    "Range",
+    "Ratio",
+    "Row",
+    "Scheme",
+    "Share",
+    "SpanError",
+    "Subset",
+    "Titled",
+    "Views",
+    "alterations",
+    "amount",
+    "axis_floor",
+    "best_subset",
+    "best_subset_text",
+    "bleu_counts",
+    "bounds",
+    "by_patient",
+    "check_resamples",
+    "compare",
+    "comparison_md",
+    "corrected",
+    "count_matches",
+    "coverage",
+    "difference_table",
+    "drawn_from",
+    "estimate",
+    "evaluate_by_note",
+    "evaluate_corpus",
+    "expanded",
+    "fully_redacted",
+    "fully_redacted_by_label",
+    "gravity",
+    "harmonic",
+    "holed",
+    "interval_of",
+    "interval_table",
+    "is_inside",
+    "is_touched",
+    "leaderboard_md",
+    "marginal_table",
+    "marginals",
+    "names_by_person",
+    "note_outcomes",
+    "pair",
+    "places",
+    "predictions",
+    "ranked",
+    "ratio",
+    "recall_of",
+    "scores_md",
+    "semeval_table",
+    "six_scores",
+    "size",
+    "size_of_common",
+    "span_errors",
+    "titled_md",
+    "totals_of_draws",
+    "union",
+    "whose",
+    "wilson",
+    "words",
+    "worst_notes",
+]

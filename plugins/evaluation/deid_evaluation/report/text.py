@@ -1,0 +1,117 @@
+"""Text that was generated from the notes, as JSON: how near it is to the gold redaction, and what it changed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from heapq import heappush, heapreplace
+
+from deid_assets.extending import ConfigError, InputError
+from deid_assets.extending.scoring import (
+    HOLE,
+    Alteration,
+    AlterationKind,
+    BleuCounts,
+    alterations,
+    bleu_counts,
+    expanded,
+    holed,
+    words,
+)
+from deid_evaluation.report.corpus import Corpus, Json, Shown
+from deid_evaluation.report.scores import share_json
+
+PLACEHOLDER = r"\[[^\[\]\n]{1,40}\]"
+"""Default pattern of a replacement: a word or two in square brackets."""
+Key = tuple[int, str, int, int]
+"""Size, note, place in the source, place in the output."""
+PER_KIND = 40
+"""Alterations listed of every kind."""
+
+
+def placeholder_of(pattern: str) -> re.Pattern[str]:
+    """Return a compiled pattern of placeholders.
+
+    Raises:
+        ConfigError: It is no regular expression, or matches an empty text.
+    """
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"placeholder {pattern!r} is no regular expression: {error}") from None
+    if compiled.search(""):
+        raise ConfigError(f"placeholder {pattern!r} matches an empty text; say what stands in the place of a value")
+    return compiled
+
+
+def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]) -> Json:
+    """Return BLEU-4 against the gold redaction, and the words, numbers, units and negations that were altered.
+
+    Placeholders are all alike for BLEU, and an output ``ANONYMOUS`` stands for the note; identifiers that were left count as wrong words there, and as leaks elsewhere.
+
+    Args:
+        corpus: The gold.
+        rewritten: Note id to generated text, of all notes.
+        shown: How places are shown.
+        placeholder: What an identifier becomes.
+
+    Raises:
+        InputError: A note has no generated text.
+    """
+    if missing := sorted(corpus.gold.keys() - rewritten.keys()):
+        raise InputError(
+            f"{len(missing)} of {len(corpus.gold)} gold notes have no rewritten text, the first is {missing[0]!r}; "
+            "give the text of every note"
+        )
+    outputs = {note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold}
+    counts: Counter[tuple[AlterationKind, str]] = Counter()
+    kept: dict[AlterationKind, list[tuple[Key, Alteration]]] = {}
+    altered = 0
+    for note_id, gold in corpus.gold.items():
+        found = alterations(corpus.notes[note_id], gold, outputs[note_id], replacement=placeholder)
+        altered += bool(found)
+        for one in found:
+            counts[one.kind, str(one.change)] += 1
+            _keep(kept.setdefault(one.kind, []), note_id, one)
+    texts = [
+        (words(placeholder.sub(f" {HOLE} ", outputs[note_id])), words(holed(corpus.notes[note_id].text, gold)))
+        for note_id, gold in corpus.gold.items()
+    ]
+    of_notes = [bleu_counts(output, reference) for output, reference in texts if reference]
+    return {
+        "placeholder": placeholder.pattern,
+        "bleu": sum(of_notes, BleuCounts()).score(),
+        "bleu_per_note": sum(counts.score() for counts in of_notes) / len(of_notes),
+        "unaltered": share_json(len(corpus.gold) - altered, len(corpus.gold)),
+        "counts": [
+            {"kind": str(kind), "change": change, "alterations": count}
+            for (kind, change), count in sorted(
+                counts.items(), key=lambda entry: (list(AlterationKind).index(entry[0][0]), entry)
+            )
+        ],
+        "rows": [_row(key[1], one, shown) for kind in AlterationKind for key, one in sorted(kept.get(kind, ()))[::-1]],
+    }
+
+
+def _keep(heap: list[tuple[Key, Alteration]], note_id: str, one: Alteration) -> None:
+    """Keep the longest; places decide between those of one length."""
+    size = max(one.end - one.start, one.output_end - one.output_start)
+    key = (size, note_id, one.start, one.output_start)
+    if len(heap) < PER_KIND:
+        heappush(heap, (key, one))
+    elif key > heap[0][0]:
+        heapreplace(heap, (key, one))
+
+
+def _row(note_id: str, one: Alteration, shown: Shown) -> Json:
+    return {
+        "note": note_id,
+        "kind": str(one.kind),
+        "change": str(one.change),
+        "start": one.start,
+        "end": one.end,
+        "output_start": one.output_start,
+        "output_end": one.output_end,
+        **shown.at(note_id, one.start, one.end),
+    }
