@@ -91,7 +91,7 @@ class Measured:
 
 
 def build_report(corpus: Corpus, systems: Sequence[System], *, options: ReportOptions) -> dict[str, Any]:
-    """Return the document that ``deid_assets.reports.report_html`` shows and ``json.dumps`` takes.
+    """Return the document that ``report_html`` shows and ``json.dumps`` takes.
 
     It holds ids, offsets, labels, counts and shapes; text of notes where ``options.with_text`` says so, and never
     ids of patients.
