@@ -11,6 +11,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-deduce": "deduce",
         "deid-flair": "flair",
         "deid-generative": "generative",
+        "deid-gliner": "gliner",
         "deid-known-identity": "known_identity",
         "deid-onnx": "onnx",
         "deid-openmed": "openmed",
