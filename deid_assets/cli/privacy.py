@@ -129,11 +129,12 @@ def report(
     from deid_assets.privacy.facts import read_facts  # noqa: PLC0415
     from deid_assets.privacy.gate import judge  # noqa: PLC0415
     from deid_assets.reports.audits import model_html  # noqa: PLC0415 - loads Jinja
+    from deid_assets.training.sources import trained_on  # noqa: PLC0415
 
     check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
     results = [result for folder in folders for result in _read(folder)]
     known = read_facts(facts) if facts is not None else None
-    decision = judge(results, known) if known is not None else None
+    decision = judge(results, known, trained=trained_on(known)) if known is not None else None
     page = model_html(_with_missing(results), known, decision, title=model or "Release")
     with atomic_file(out) as file:
         file.write(page.encode())

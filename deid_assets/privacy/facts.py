@@ -38,7 +38,8 @@ class Source(_Facts):
         made_by: What made it of them, such as a policy.
         permit: Number of the permit, or the licence.
         until: Last day of the permit.
-        digest: Of the data or the receipt, where there is one.
+        digest: Of the data or the receipt, where there is one; of a corpus, as a tagger's card has it.
+        notes: Their file, so that the card of a language model can be held against it.
     """
 
     name: str = Field(min_length=1)
@@ -48,6 +49,7 @@ class Source(_Facts):
     permit: str = ""
     until: dt.date | None = None
     digest: str = ""
+    notes: Path | None = None
 
 
 class Described(_Facts):
@@ -59,6 +61,7 @@ class Described(_Facts):
         architecture: Such as encoder or decoder.
         parameters: How many.
         defences: What was applied, such as a policy or training with differential privacy.
+        folder: As training wrote it, with its card; what it was trained on is then read there too.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Described(_Facts):
     architecture: str = ""
     parameters: int | None = Field(default=None, ge=1)
     defences: tuple[str, ...] = ()
+    folder: Path | None = None
 
 
 class Rules(_Facts):
@@ -101,14 +105,21 @@ class Facts(_Facts):
 
 
 def read_facts(path: Path) -> Facts:
-    """Return the facts of a TOML file.
+    """Return the facts of a TOML file; paths in it are relative to its folder.
 
     Raises:
         ConfigError: It is missing, is not TOML, or has a key or value that is not allowed.
     """
     values = read_toml(path)
     try:
-        return Facts.model_validate(values)
+        found = Facts.model_validate(values)
     except ValidationError as error:
         raise_all(path, faults_in(error, Facts))
         raise
+    beside = path.absolute().parent
+    sources = tuple(
+        each.model_copy(update={"notes": beside / each.notes}) if each.notes else each for each in found.sources
+    )
+    model = found.model
+    placed = model.model_copy(update={"folder": beside / model.folder}) if model.folder else model
+    return found.model_copy(update={"model": placed, "sources": sources})

@@ -9,7 +9,7 @@ from typing import Any
 
 from deid_assets.privacy.checklist import FOUND, Answer, answers
 from deid_assets.privacy.facts import Facts
-from deid_assets.privacy.lineage import Lineage, lineage
+from deid_assets.privacy.lineage import Lineage, Trained, lineage
 from deid_assets.privacy.result import AuditResult, Outcome
 
 
@@ -21,11 +21,13 @@ class Decision:
         reasons: Why not, a line each; none where it may.
         lineage: What it rests on.
         answers: The checklist.
+        trained: What the model's card says that it read.
     """
 
     reasons: tuple[str, ...]
     lineage: Lineage
     answers: tuple[Answer, ...]
+    trained: Trained
 
     @property
     def released(self) -> bool:
@@ -38,30 +40,35 @@ class Decision:
             "released": self.released,
             "reasons": list(self.reasons),
             "raw_sources": list(self.lineage.raw),
+            "read_by_card": dict(self.trained.rows),
             "checklist": [
                 {"item": each.item.name, "law": each.item.law, "evidence": each.evidence} for each in self.answers
             ],
         }
 
 
-def judge(results: Sequence[AuditResult], facts: Facts, *, today: dt.date | None = None) -> Decision:
+def judge(
+    results: Sequence[AuditResult], facts: Facts, *, trained: Trained | None = None, today: dt.date | None = None
+) -> Decision:
     """Return whether a model may leave, by the rules of its facts.
 
     A rule that nothing answers is a failed one. A raw source without a permit, one that the model was trained on
-    directly, and one that the ledger does not have refuse the model unless ``permits`` is switched off.
+    directly, one that the ledger does not have, and a card that says otherwise refuse the model unless ``permits`` is
+    switched off.
 
     Args:
         results: Of audits of the model.
         facts: Of the model, with the rules.
+        trained: What the model's card says, where it was read; see ``training.sources``.
         today: Day on which permits must hold; the present one when not given.
     """
-    found = lineage(facts, today=today)
+    found, read = lineage(facts, today=today), trained or Trained()
     answered = tuple(answers(results, facts, found))
     rules = facts.rules
     reasons = [
         *_of_audits(results, rules.audits),
         *(reason for category, least in rules.recall.items() for reason in _of_recall(results, category, least)),
-        *(found.faults if rules.permits else ()),
+        *((*found.faults, *read.faults) if rules.permits else ()),
         *(
             f"checklist: {each.item.law}, {each.item.name}: no evidence"
             for each in answered
@@ -72,7 +79,7 @@ def judge(results: Sequence[AuditResult], facts: Facts, *, today: dt.date | None
     reasons += [
         f"checklist: no law {law!r}; there are {', '.join(sorted(laws))}" for law in rules.checklist if law not in laws
     ]
-    return Decision(tuple(reasons), found, answered)
+    return Decision(tuple(reasons), found, answered, read)
 
 
 def _of_audits(results: Sequence[AuditResult], wanted: Sequence[str]) -> Iterator[str]:

@@ -48,6 +48,19 @@ class Lineage:
         return (*unknown, *(f"source {each.source.name!r} {fault}" for each in self.entries for fault in each.faults))
 
 
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a card says that a model read.
+
+    Args:
+        rows: Source, and how many of its notes, or which corpus, the model was trained on.
+        faults: What the ledger does not say, or says otherwise, a line each.
+    """
+
+    rows: tuple[tuple[str, str], ...] = ()
+    faults: tuple[str, ...] = ()
+
+
 def lineage(facts: Facts, *, today: dt.date | None = None) -> Lineage:
     """Return every source of the model, followed back to what came from outside.
 

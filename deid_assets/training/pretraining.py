@@ -143,3 +143,8 @@ def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
     digests = read_record(folder).digests
     # Of folders that were written without a key, and before keys were used, the plain ones.
     return [note.note_id for note in notes if not digests.isdisjoint((_name(note), note.digest))]
+
+
+def digests_of(notes: Iterable[Note]) -> frozenset[str]:
+    """Return the digests under which notes may stand in a language model's folder: with the key that there is, and without."""
+    return frozenset(digest for note in notes for digest in (_name(note), note.digest))

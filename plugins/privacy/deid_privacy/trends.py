@@ -96,7 +96,7 @@ class Bench:
     def leaks(self, name: str, sampling: Sampling) -> tuple[list[str], Links]:
         """Return texts drawn from the masked model by a rule, and their links."""
         if name not in self._leaks:
-            settings = Gibbs(length=20, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0)
+            settings = Gibbs(length=12, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0)
             texts = masked_texts(Scorer(self.model("masked")), TEXTS, settings=settings, seed=self.seed)
             self._leaks[name] = texts, count_links(texts, register_of(self.corpus.people), seed=self.seed)
         return self._leaks[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ _HALF = 0.5
 TERMS = ("eponyms", "common_words")
 """Lists of the vocabulary whose entries are no identifiers by themselves."""
 _SHOWN = 40
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Residue:
     """
 
     name = "residue"
-    version = "0.1.0"
+    version = "0.2.0"
     title = "What is left of the identifiers, and what else was damaged?"
     needs = frozenset({Need.GOLD})
     blind_spots = (
@@ -174,11 +176,16 @@ def count(cases: Sequence[Case]) -> Counted:
 
 
 def _note_term(case: Case, span: Span, counted: Counted) -> None:
+    """Count a span that is an entry of a list, or else each word of it that is one; an eponym before an ordinary word."""
     text = " ".join(case.note.text[span.start : span.end].split()).casefold()
-    for kind, words in _lists(case.note.lang or "").items():
-        if text in words:
-            counted.terms[kind, text] += 1
-            return
+    words = [found[0].removesuffix("'s") for found in _WORD.finditer(text)]
+    for part in [text] if _list_of(text, case.note.lang) else words:
+        if kind := _list_of(part, case.note.lang):
+            counted.terms[kind, part] += 1
+
+
+def _list_of(text: str, lang: str | None) -> str:
+    return next((kind for kind, words in _lists(lang or "").items() if text in words), "")
 
 
 _cached: dict[str, dict[str, frozenset[str]]] = {}

@@ -35,6 +35,16 @@ def test_what_was_found_missed_and_damaged_is_counted():
     assert result.outcome is Outcome.PASSED
 
 
+def test_clinical_terms_and_eponyms_inside_a_wrong_span_are_listed_with_counts():
+    text = "Left tibia, Alzheimer's and so on."
+    note = Note("n", text, "p", "en")
+    wrong = [Span(0, 10, Phi.NAME), Span(12, 23, Phi.NAME)]
+    counted = count([Case(note, DisjointSpans.of(note, []), DisjointSpans.of(note, wrong))] * 3)
+
+    assert counted.terms["common_words", "tibia"] == 3
+    assert counted.terms["eponyms", "alzheimer"] == 3
+
+
 def test_half_a_name_that_is_left_is_missed():
     whole = case(1)
     half = Case(whole.note, whole.gold, DisjointSpans.of(whole.note, [Span(3, 6, Phi.NAME)]))

@@ -1,0 +1,96 @@
+"""What a model's card says that it read is held against the ledger; who leaves a source out is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from deid_assets.privacy.facts import read_facts
+from deid_assets.privacy.gate import judge
+from deid_assets.training.card import Card, Learnt, write_card
+from deid_assets.training.sources import trained_on
+
+RAW, SAFE = ["Anna has gout.", "No finding."], ["<NAME> has gout.", "No finding."]
+
+
+def judged(facts):
+    return judge([], facts, trained=trained_on(facts))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """Raw and redacted notes, a model that read the redacted ones, and how facts about them are written."""
+    monkeypatch.delenv("DEID_KEY", raising=False)
+    for name, texts in (("raw", RAW), ("safe", SAFE)):
+        lines = [json.dumps({"id": f"n{number}", "text": text, "lang": "en"}) for number, text in enumerate(texts)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    def written(read, *, notes="safe.jsonl", made_from="safe"):
+        folder = tmp_path / "model"
+        folder.mkdir(exist_ok=True)
+        digests = [hashlib.sha256(text.encode()).hexdigest() for text in read]
+        card = {"recipe": {}, "fingerprint": "f", "notes": len(digests), "digests": digests}
+        (folder / "pretraining.json").write_text(json.dumps(card), encoding="utf-8")
+        path = tmp_path / "facts.toml"
+        path.write_text(
+            f'[model]\nname = "m"\nmade_from = ["{made_from}"]\nfolder = "model"\n'
+            f'[[sources]]\nname = "safe"\ntier = "de-identified"\nmade_from = ["raw"]\nnotes = "{notes}"\n'
+            '[[sources]]\nname = "raw"\ntier = "raw"\npermit = "2019-1"\nnotes = "raw.jsonl"\n',
+            encoding="utf-8",
+        )
+        return read_facts(path)
+
+    return written
+
+
+def test_a_card_that_agrees_with_the_ledger_lets_the_model_leave(site):
+    decision = judged(site(SAFE))
+    assert decision.reasons == ()
+    # A note in which nothing was to be redacted is the same in both, and is no fault.
+    assert dict(decision.trained.rows) == {"safe": "2 of 2 notes", "raw": "1 of 2 notes"}
+
+
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        ([*SAFE, RAW[0]], "card: the model read 1 notes of raw source 'raw', which made_from does not name"),
+        ([*SAFE, "Another."], "card: 1 of the 3 notes that the model read are of no source"),
+    ],
+)
+def test_what_the_ledger_hides_refuses_the_model(site, read, reason):
+    reasons = judged(site(read)).reasons
+    assert len(reasons) == 1
+    assert reasons[0].startswith(reason)
+
+
+def test_a_folder_without_a_card_refuses_the_model(site, tmp_path):
+    facts = site(SAFE)
+    (tmp_path / "model" / "pretraining.json").unlink()
+    assert judged(facts).reasons == (
+        "model folder 'model' has no pretraining.json and no card.json: what it read is not known",
+    )
+
+
+def test_the_corpora_of_a_tagger_are_told_by_their_digests(tmp_path):
+    corpora = [Learnt(name=name, role="train", notes=9, spans=9, digest=name * 8) for name in ("a", "b", "c")]
+    (tmp_path / "model").mkdir()
+    card = Card(
+        recipe={}, settings={}, plugin="p", software={}, machine={}, fingerprint="f", labels={}, scheme="bio", grouping=1,
+        corpora=tuple(corpora), inexact=0, curve=(), runs=(), dev={}, seconds=1, cpu_seconds=1, size_bytes=1, files={},
+        created_at="2026-01-01",
+    )  # fmt: skip
+    write_card(tmp_path / "model", card)
+    (tmp_path / "facts.toml").write_text(
+        '[model]\nname = "m"\nmade_from = ["one"]\nfolder = "model"\n'
+        + "".join(
+            f'[[sources]]\nname = "{name}"\ntier = "public"\npermit = "CC0"\ndigest = "{digest}"\n'
+            for name, digest in (("one", "aaaaaaaa"), ("two", "bbbbbbbb"))
+        ),
+        encoding="utf-8",
+    )
+    assert judged(read_facts(tmp_path / "facts.toml")).reasons == (
+        "card: corpus 'b' is source 'two', which made_from does not name",
+        "card: corpus 'c' (train) is of no source; give its digest cccccccc",
+    )
