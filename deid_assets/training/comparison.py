@@ -17,6 +17,9 @@ from deid_assets.training.corpora import Corpus, folds
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.run import Materials, Progress, train_model
 
+SCHEMA, VERSION = "deid-assets/recipe-runs", 1
+"""Name and version of the document of a table. The version rises when a field changes its meaning or goes away."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -124,6 +127,13 @@ def differences(rows: Sequence[Row]) -> list[Difference]:
         )
         for row in others
     ]
+
+
+def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the document of a table, which ``deid evaluate --runs`` reads: each row with its difference to the first."""
+    found = {one.recipe: {"difference": one.to_json()} for one in differences(rows)}
+    told = [row.to_json() | found.get(row.recipe, {}) for row in rows]
+    return {"schema": SCHEMA, "version": VERSION, "rows": told}
 
 
 def compare_recipes(

@@ -60,6 +60,7 @@ def test_folds_give_a_mean_and_a_deviation(deid, tmp_path):
     (row,) = json.loads(done.stdout)
     assert len(row["f1"]) == 2
     assert row["deviation"] is not None
+    assert [one["f1"] for one in json.loads((tmp_path / "f" / "runs.json").read_text())["rows"]] == [row["f1"]]
 
 
 FAULTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Any, Self
 from deid_assets.cli.app import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError
+from deid_assets.system.atomic import atomic_file
 from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
-from deid_assets.training.comparison import Row, compare_recipes, cross_validate, differences
+from deid_assets.training.comparison import Row, compare_recipes, cross_validate, differences, runs_json
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.recipe import Strategy
 from deid_assets.training.run import Progress
 
+RUNS = "runs.json"
+"""Recipes compared, beside their models."""
 _SIX = ("S_E", "C_E", "B_E", "S_T", "C_T", "B_T")
 
 
@@ -121,7 +125,7 @@ def _show_card(card: Card) -> None:
 
 def compared(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
     """Train several recipes and print them in one table."""
-    return _show_rows(compare_recipes(wanted.recipes, wanted.materials, out, progress=progress), as_json=as_json)
+    return _show_rows(compare_recipes(wanted.recipes, wanted.materials, out, progress=progress), out, as_json=as_json)
 
 
 def cross_validated(wanted: Requested, out: Path, folds: int, progress: Progress, *, as_json: bool) -> int:
@@ -132,14 +136,16 @@ def cross_validated(wanted: Requested, out: Path, folds: int, progress: Progress
         cross_validate(recipe, wanted.materials[recipe.name], out, count=folds, progress=progress)
         for recipe in wanted.recipes
     ]
-    return _show_rows(rows, as_json=as_json)
+    return _show_rows(rows, out, as_json=as_json)
 
 
-def _show_rows(rows: Sequence[Row], *, as_json: bool) -> int:
+def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
     found = {difference.recipe: difference for difference in differences(rows)}
+    told = runs_json(rows)
+    with atomic_file(out / RUNS) as file:
+        file.write(json.dumps(told).encode())
     if as_json:
-        compared_with = {name: {"difference": difference.to_json()} for name, difference in found.items()}
-        print_json([row.to_json() | compared_with.get(row.recipe, {}) for row in rows])
+        print_json(told["rows"])
         return 0
     shown = [
         (row.recipe, str(len(row.f1)), _spread(row.mean, row.deviation), *_six(row), f"{row.seconds:.0f}")
@@ -164,7 +170,8 @@ def _show_rows(rows: Sequence[Row], *, as_json: bool) -> int:
     say(
         f"means ± standard deviation over the same {over}. F1: strict, on test notes, under the tag labels. S, C, B: the six "
         "scores of i2b2 2014 by sub-category, category and PHI or not, of entities (E) and tokens (T). s: seconds of "
-        "training. U: Mann and Whitney's, two-sided; better: share of the pairs"
+        "training. U: Mann and Whitney's, two-sided; better: share of the pairs. "
+        f"{out / RUNS} holds it all for deid evaluate --runs"
     )
     return 0
 

@@ -41,6 +41,10 @@ RestrictedOption = Arg[
     bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
 ]
 CausesOption = Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")]
+RunsOption = Arg[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="The runs.json of deid train: recipes over runs or folds; several times."),
+]
 CardOption = Arg[
     list[Path] | None,
     typer.Option(metavar="PATH", help="Model folder or card.json, for its learning curve; several times."),
@@ -67,6 +71,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     restricted: RestrictedOption = False,
     causes: CausesOption = None,
     card: CardOption = None,
+    runs: RunsOption = None,
     rewritten: RewrittenOption = None,
     placeholder: PlaceholderOption = None,
     format_name: FormatOption = None,
@@ -87,14 +92,20 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     texts = NoteSource(rewritten, None, None, read_options([], annotations=False)) if rewritten else None
     preds = [Named.parse(argument) for argument in pred]
     if out is not None:
-        inputs = [gold, *(named.path for named in preds), *(card or ()), *filter(None, [causes, rewritten])]
+        inputs = [
+            gold,
+            *(named.path for named in preds),
+            *(card or ()),
+            *(runs or ()),
+            *filter(None, [causes, rewritten]),
+        ]
         check_out(out, inputs=inputs, is_folder=True)
     if as_json and markdown:
         raise ConfigError("give --json or --markdown, not both")
     style = "json" if as_json else "markdown" if markdown else "table"
     request = Request(
         gold=notes, preds=preds, out=out, sources=source or (), labels=labels, profile=profile, style=style,
-        group_by=group_by or (), restricted=restricted, causes=causes, cards=card or (), is_sample=sample,
+        group_by=group_by or (), restricted=restricted, causes=causes, cards=card or (), runs=runs or (), is_sample=sample,
         overlaps_allowed=allow_overlaps, rewritten=texts, placeholder=placeholder or PLACEHOLDER, command=_command_line(context),
     )  # fmt: skip
     return evaluate_files(request)

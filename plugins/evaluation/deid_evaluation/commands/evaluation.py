@@ -20,6 +20,7 @@ from deid_evaluation.pages.report import report_html
 from deid_evaluation.report import Corpus, ReportOptions
 from deid_evaluation.report.build import Measured, assemble, measure
 from deid_evaluation.report.corpus import groups_of
+from deid_evaluation.report.runs import read_runs
 from deid_evaluation.report.text import PLACEHOLDER, placeholder_of
 
 
@@ -39,6 +40,7 @@ class Request:
         restricted: Show text in the report, which only its owner may read.
         causes: File that a reviewer exported from a report.
         cards: Model cards with learning curves.
+        runs: Recipes compared over runs or folds, as ``deid train`` wrote them.
         rewritten: Notes with the text that was generated from them.
         placeholder: Regular expression of what an identifier becomes in it.
         is_sample: The gold is a sample: predictions may be for other notes too.
@@ -60,6 +62,7 @@ class Request:
     restricted: bool = False
     causes: Path | None = None
     cards: Sequence[Path] = ()
+    runs: Sequence[Path] = ()
     rewritten: NoteSource | None = None
     placeholder: str = PLACEHOLDER
     is_sample: bool = False
@@ -73,6 +76,7 @@ class Request:
             "--restricted": self.restricted,
             "--causes": self.causes,
             "--card": self.cards,
+            "--runs": self.runs,
             "--rewritten": self.rewritten,
             "--group-by": self.group_by,
         }
@@ -93,7 +97,7 @@ def evaluate_files(request: Request) -> int:
     chosen, withheld = profile(request.profile), Withheld()
     map_of_gold = label_map(request.labels) if request.labels else FORMATS[request.gold.format_name].labels
     causes = _causes(request.causes)
-    curves = [read_curve(card) for card in request.cards]
+    curves, runs = [read_curve(card) for card in request.cards], [read_runs(path) for path in request.runs]
     gold = read_gold(request.gold, map_of_gold, withheld)
     corpus = _corpus(gold, request)
     groups_of(corpus.notes, request.group_by)  # refuses a key that no note has before the work is done
@@ -109,7 +113,7 @@ def evaluate_files(request: Request) -> int:
     evaluations = {one.system.name: one.evaluation for one in measured}
     scores = Scores(facts, evaluations, comparison, _meddocan(corpus, measured))
     if request.out is not None:
-        options = _options(request, facts, evaluations, causes=causes, curves=curves)
+        options = _options(request, facts, evaluations, causes=causes, curves=curves, runs=runs)
         _write(request.out, corpus, measured, comparison, options)
     show(scores, style=request.style)
     return PARTIAL if len(withheld) else 0
@@ -168,9 +172,11 @@ def _options(
     *,
     causes: Causes,
     curves: Sequence[dict[str, object]],
+    runs: Sequence[dict[str, object]],
 ) -> ReportOptions:
     inputs = [(request.gold.path, "gold"), *((pred.path, "predictions") for pred in request.preds)]
     inputs += [(card, "model card") for card in request.cards]
+    inputs += [(path, "runs") for path in request.runs]
     inputs += [(request.causes, "causes")] if request.causes else []
     inputs += [(request.rewritten.path, "rewritten notes")] if request.rewritten else []
     return ReportOptions(
@@ -183,6 +189,7 @@ def _options(
         inputs=[digest_row(path, role) for path, role in inputs],
         commands=[request.command] if request.command else [],
         curves=curves,
+        runs=runs,
         group_by=request.group_by,
         with_text=request.restricted,
         causes=causes,

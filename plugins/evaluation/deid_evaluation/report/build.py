@@ -55,6 +55,7 @@ class ReportOptions:
         inputs: A row of ``name``, ``role`` and ``sha256`` per file read.
         commands: Command lines that made it.
         curves: Learning curves: ``name``, and ``epochs`` with ``phase``, ``epoch``, ``loss`` and ``dev_f1``.
+        runs: Recipes compared over runs or folds, as ``report.runs`` reads them.
         group_by: Keys of ``Note.meta`` that make subgroups, beside language and ``GROUP_KEYS``.
         with_text: Show text of notes. The report is then as secret as the notes.
         causes: Causes of errors, as a reviewer gave them.
@@ -70,6 +71,7 @@ class ReportOptions:
     inputs: Sequence[Mapping[str, str]] = ()
     commands: Sequence[str] = ()
     curves: Sequence[Mapping[str, Any]] = ()
+    runs: Sequence[Mapping[str, Any]] = ()
     group_by: Sequence[str] = ()
     with_text: bool = False
     causes: Causes = field(default_factory=dict)
@@ -159,6 +161,7 @@ def assemble(
         if options.rewritten is None
         else text_json(corpus, options.rewritten, shown, placeholder=placeholder_of(options.placeholder)),
         "curves": [dict(curve) for curve in options.curves],
+        "runs": [dict(table) for table in options.runs],
     }
 
 
