@@ -10,7 +10,7 @@ FILES = sorted(
     path
     for folder in ("deid_assets/defs", "resources", "plugins")
     for path in (ROOT / folder).rglob("*.py")
-    if not {"tests", "tools"} & set(path.relative_to(ROOT).parts)
+    if not {"tests", "tools", "examples"} & set(path.relative_to(ROOT).parts)
 )
 WRITERS = {"print", "pprint", "sys.stdout.write", "sys.stderr.write"}
 LOG_METHODS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
