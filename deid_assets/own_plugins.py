@@ -9,6 +9,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-crf": "crf",
         "deid-datafog": "datafog",
         "deid-deduce": "deduce",
+        "deid-edsnlp": "edsnlp",
         "deid-flair": "flair",
         "deid-generative": "generative",
         "deid-gliner": "gliner",
@@ -21,6 +22,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-rules": "rules",
         "deid-scrubadub": "scrubadub",
         "deid-spacy": "spacy",
+        "deid-stanza": "stanza",
         "deid-transformers": "transformers",
         "deid-zero-shot": "zero_shot",
     },
@@ -49,6 +51,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.analyses": {"deid-tagger-analysis": "tagger_analysis"},
     "deid_assets.commands": {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
+        "deid-audits": "privacy",
         "deid-edit-maps": "map-spans repopulate twin",
         "deid-tagger-analysis": "analyse sweep",
         "deid-evaluation": "bench evaluate",

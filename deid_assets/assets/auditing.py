@@ -27,7 +27,7 @@ from deid_assets.privacy.result import AuditResult, Outcome, read_result
 from deid_assets.privacy.running import broken_off, run_named
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
-from deid_assets.reports.audits import figures_md
+from deid_assets.reports.figures import figures_md
 from deid_assets.store.files import ALL
 from deid_assets.training.corpora import read_raw
 from deid_resources.installation import Installation

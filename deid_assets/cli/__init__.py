@@ -8,7 +8,7 @@ Each module enters its commands in ``app`` when it is imported; the folders are 
 
 # ruff: noqa: F401
 
-from deid_assets.cli import listings, privacy
+from deid_assets.cli import listings
 from deid_assets.cli.app import app
 from deid_assets.cli.installation import approval, batches, diagnosis, migration, suites, verification
 from deid_assets.cli.keeping import gazetteers, identities, vault

@@ -56,6 +56,8 @@ def _command(name: str, function: Any) -> Any:
     from deid_assets.cli.app import guarded  # noqa: PLC0415 - the application is made of this class
     from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
 
+    if isinstance(function, typer.Typer):  # a group, whose commands are guarded by its plugin
+        return typer.main.get_group(function)
     signature = inspect.signature(function, eval_str=True)
     single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
     if "as_json" in signature.parameters:  # it prints by itself

@@ -1,18 +1,22 @@
 """Everything of this package that an audit may use beside the domain; ``docs/privacy-audits.md`` shows how."""
 
+from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted, redact
-from deid_assets.policies import load_policy
+from deid_assets.core.resolve import Ensemble, resolve
+from deid_assets.policies import check_key, load_policy
 from deid_assets.privacy.audit import Audit, Case, Material, Need, conclude, not_assessed
 from deid_assets.privacy.injection import Injector
 from deid_assets.privacy.measurement import Measurement
 from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Table, read_result
+from deid_assets.privacy.running import installed_audits, not_run, run_named
 
 __all__ = [
     "Audit",
     "AuditResult",
     "Case",
     "Control",
+    "Ensemble",
     "Injector",
     "Key",
     "Material",
@@ -24,9 +28,15 @@ __all__ = [
     "Redacted",
     "Rule",
     "Table",
+    "check_key",
     "conclude",
+    "installed_audits",
     "load_policy",
     "not_assessed",
+    "not_run",
     "read_result",
     "redact",
+    "resolve",
+    "run_named",
+    "secret_of_environment",
 ]

@@ -3,7 +3,7 @@
 Entry points of ``deid_assets.commands`` are commands of ``deid``; those of ``deid_assets.commands.corpus`` of ``deid corpus``.
 The name is the command, the object the function; its first line of documentation is the help. The option ``--json``, the
 exit codes and the one line of every error are the command line's. A function that has an argument ``as_json`` prints its
-answer itself, and returns the exit code.
+answer itself, and returns the exit code. A ``typer.Typer`` in its place is a group of commands, each ``guarded``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.cli.app import PARTIAL, say
+from deid_assets.cli.app import PARTIAL, guarded, say
 from deid_assets.cli.arguments import (
     DetectorOption,
     DetectorSettingOption,
@@ -31,7 +31,8 @@ from deid_assets.cli.ensemble import parsed_option
 from deid_assets.cli.lists import check_list, write_list
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
-from deid_assets.cli.tables import print_json, print_line, print_table
+from deid_assets.cli.tables import print_json, print_line, print_rows, print_table
+from deid_assets.config.faults import faults_in, raise_all, read_toml
 from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
@@ -98,15 +99,20 @@ __all__ = [
     "check_out",
     "check_parsed_notes",
     "detect_format",
+    "faults_in",
     "finish",
+    "guarded",
     "out_format",
     "parse_notes",
     "parsed_option",
     "print_json",
     "print_line",
+    "print_rows",
     "print_table",
     "progress",
+    "raise_all",
     "read_options",
+    "read_toml",
     "say",
     "write_list",
     "write_notes",

@@ -3,19 +3,23 @@
 from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio
 from deid_assets.reports.embedding import data, picture, script
-from deid_assets.reports.page import Mark, mark, render
+from deid_assets.reports.page import MARK_MARGIN, MARK_WIDTH, Mark, chance, mark, number, render
 from deid_assets.reports.tables import escaped, table_md
 
 __all__ = [
+    "MARK_MARGIN",
+    "MARK_WIDTH",
     "Estimate",
     "Mark",
     "amount",
     "axis_floor",
+    "chance",
     "check_restricted",
     "data",
     "escaped",
     "estimate",
     "mark",
+    "number",
     "picture",
     "ratio",
     "render",

@@ -28,6 +28,7 @@ def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
         "presidio",
         "crf",
         "annotation",
+        "audits",
         "clinical_formats",
         "corpus_formats",
         "document_formats",

@@ -10,6 +10,7 @@ from deid_assets.extending.scoring import (
     Estimate,
     Ratio,
     Scheme,
+    Titled,
     axis_floor,
     best_subset_text,
     difference_table,
@@ -19,7 +20,6 @@ from deid_assets.extending.scoring import (
 from deid_evaluation.bench_entries import Bakeoff, Entry
 from deid_evaluation.pages.bench_tables import (
     BY_DESIGN,
-    Table,
     added_table,
     agreement_table,
     cost_table,
@@ -64,7 +64,7 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
     )
 
 
-def _tables(found: Bakeoff) -> list[tuple[str, str, Table]]:
+def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
     """Return heading, caption and table of each further section."""
     first = found.entries[0].name
     return [

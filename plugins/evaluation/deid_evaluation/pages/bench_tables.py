@@ -10,13 +10,13 @@ from deid_assets.extending.scoring import (
     Interval,
     Ratio,
     Scheme,
+    Titled,
     amount,
     drawn_from,
     interval_of,
     marginal_table,
     ratio,
 )
-from deid_assets.extending.scoring import Titled as Table
 from deid_evaluation.agreement import Agreement
 from deid_evaluation.bench_entries import Bakeoff, Entry, Missing
 
@@ -25,7 +25,7 @@ BY_DESIGN = "†"
 """Stands beside a share where the detector declares no such category."""
 
 
-def side_by_side(found: Bakeoff) -> Table:
+def side_by_side(found: Bakeoff) -> Titled:
     """Return the one table of a bake-off: scores where there is gold, costs, and what cannot be found by design."""
     scores = ["Covered [95 %]", "Strict F1 [95 %]", "P", "Within reach"] if found.gold else []
     headings = ["Detector", *scores, "Notes/s", "kChars/s", "Start s", "MiB", "Failed", "Cannot find by design"]
@@ -86,14 +86,14 @@ def blind_of(entry: Entry) -> str:
     return ", ".join(entry.blind) or NOTHING_MISSING
 
 
-def cost_table(found: Bakeoff) -> Table:
+def cost_table(found: Bakeoff) -> Titled:
     """Return what each detector takes, and what it cannot find by design."""
     headings = ["Detector", "Notes/s", "1,000 characters/s", "Start-up, s", "Memory, MiB", "Notes failed"]
     rows = [[entry.name, *_costs(entry), blind_of(entry)] for entry in found.entries if not entry.fault]
     return [*headings, "Cannot find by design"], rows
 
 
-def label_table(found: Bakeoff) -> Table:
+def label_table(found: Bakeoff) -> Titled:
     """Return the share of gold spans covered by label and detector."""
     scored = [(entry, entry.evaluation) for entry in found.entries if entry.evaluation]
     labels = sorted({label for _, evaluation in scored for label in evaluation.labels})
@@ -111,7 +111,7 @@ def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
     return f"{recall} {BY_DESIGN}" if label in entry.blind else recall
 
 
-def added_table(found: Bakeoff) -> Table:
+def added_table(found: Bakeoff) -> Titled:
     """Return what each detector adds to all the others, and what it takes; no row for a single one."""
     seconds = {
         entry.name: 1_000 / entry.expense.notes_per_s
@@ -121,7 +121,7 @@ def added_table(found: Bakeoff) -> Table:
     return marginal_table(found.coverage, seconds)
 
 
-def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Table:
+def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Titled:
     """Return a row per two detectors."""
     headings = ["Detectors", "Both", "First alone", "Second alone", "F1, overlap", "F1, characters"]
     rows = [
@@ -136,7 +136,7 @@ def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Table:
     return headings, rows
 
 
-def missing_table(missing: Sequence[Missing]) -> Table:
+def missing_table(missing: Sequence[Missing]) -> Titled:
     """Return a row per label with what was marked and what probably was not."""
     rows = [
         [one.label, amount(one.marked), f"{one.value:,.0f} [{one.low:,.0f}, {one.high:,.0f}]", one.method]

@@ -5,13 +5,13 @@ import datetime as dt
 import pytest
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.privacy.checklist import FOUND, ITEMS, answers
-from deid_assets.privacy.facts import Facts, Tier
-from deid_assets.privacy.gate import judge
-from deid_assets.privacy.lineage import lineage
 from deid_assets.privacy.measurement import Measurement
 from deid_assets.privacy.result import AuditResult, Control, Outcome, Rule
-from deid_assets.reports.audits import model_html, place, span_of
+from deid_audits.checklist import FOUND, ITEMS, answers
+from deid_audits.facts import Facts, Tier
+from deid_audits.gate import judge
+from deid_audits.lineage import lineage
+from deid_audits.page import model_html, place, span_of
 
 TODAY = dt.date(2026, 6, 1)
 RAW = {"name": "letters", "tier": "raw", "permit": "2019-1", "until": "2026-12-31"}

@@ -10,27 +10,38 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import PARTIAL, app, guarded, say
-from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, ReadOption
-from deid_assets.cli.ensemble import parsed_option
-from deid_assets.cli.outputs import check_out
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, read_options
-from deid_assets.cli.tables import print_json, print_rows, print_table
-from deid_assets.config.secret import secret_of_environment
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.label_maps import label_map
-from deid_assets.core.note import Note
-from deid_assets.core.resolve import Ensemble, resolve
-from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.formats import Fault
-from deid_assets.system.atomic import atomic_file
+from deid_assets.extending import ConfigError, DisjointSpans, InputError, Note, SpanSet, label_map
+from deid_assets.extending.audits import Ensemble, resolve, secret_of_environment
+from deid_assets.extending.commands import (
+    PARTIAL,
+    Fault,
+    FormatOption,
+    JsonOption,
+    LabelsOption,
+    NoteSource,
+    ReadOption,
+    SpansFile,
+    Withheld,
+    check_out,
+    guarded,
+    parsed_option,
+    print_json,
+    print_rows,
+    print_table,
+    read_options,
+    say,
+)
+from deid_assets.extending.files import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.privacy.audit import Case
-    from deid_assets.privacy.result import AuditResult
+    from deid_assets.extending.audits import AuditResult, Case
 
-privacy_app = typer.Typer(no_args_is_help=True, help="Audits of what redacted notes and models still tell.")
-app.add_typer(privacy_app, name="privacy")
+privacy_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Audits of what redacted notes and models still tell.",
+)
 
 PathOption = Path | None
 
@@ -39,7 +50,7 @@ PathOption = Path | None
 @guarded
 def list_audits(*, as_json: JsonOption = False) -> int:
     """List the installed audits."""
-    from deid_assets.privacy.running import installed_audits  # noqa: PLC0415 - loads NumPy
+    from deid_assets.extending.audits import installed_audits  # noqa: PLC0415 - loads NumPy
 
     rows = [
         {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
@@ -80,9 +91,12 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     Each asks one question and answers passed, failed, void (its controls show that the figures prove nothing) or not
     assessed, with the reason.
     """
-    from deid_assets.privacy.audit import Material  # noqa: PLC0415 - loads NumPy
-    from deid_assets.privacy.running import installed_audits, run_named  # noqa: PLC0415
-    from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
+    from deid_assets.extending.audits import (  # noqa: PLC0415
+        Material,
+        installed_audits,
+        run_named,
+    )
+    from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
 
     check_out(
         out, inputs=[path for path in (notes, spans, model, reference, canaries, population) if path], is_folder=True
@@ -126,10 +140,10 @@ def report(
     With --facts the page also holds what is probably left in the training text, a checklist of regulation, the ledger of
     permits and the release gate, which refuses the model with the reason where a rule fails.
     """
-    from deid_assets.privacy.facts import read_facts  # noqa: PLC0415
-    from deid_assets.privacy.gate import judge  # noqa: PLC0415
-    from deid_assets.reports.audits import model_html  # noqa: PLC0415 - loads Jinja
-    from deid_assets.training.sources import trained_on  # noqa: PLC0415
+    from deid_audits.facts import read_facts  # noqa: PLC0415
+    from deid_audits.gate import judge  # noqa: PLC0415
+    from deid_audits.page import model_html  # noqa: PLC0415 - loads Jinja
+    from deid_audits.sources import trained_on  # noqa: PLC0415
 
     check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
     results = [result for folder in folders for result in _read(folder)]
@@ -167,8 +181,11 @@ def _options(settings: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[s
 
 
 def _policies(names: Sequence[str]) -> tuple[list[Any], Any]:
-    from deid_assets.core.keys import Key  # noqa: PLC0415
-    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415 - loads what surrogates are made with
+    from deid_assets.extending.audits import (  # noqa: PLC0415 - loads what surrogates are made with
+        Key,
+        check_key,
+        load_policy,
+    )
 
     policies = [load_policy(name) for name in names]
     secret = secret_of_environment()
@@ -183,7 +200,7 @@ def _there(path: Path | None) -> Path | None:
 
 
 def _cases(source: NoteSource, labels: str | None, spans: SpansFile | None, withheld: Withheld) -> Iterator[Case]:
-    from deid_assets.privacy.audit import Case  # noqa: PLC0415 - with the rest of the audit
+    from deid_assets.extending.audits import Case  # noqa: PLC0415 - with the rest of the audit
 
     for found in source.read(label_map(labels) if labels else None):
         if isinstance(found, Fault):
@@ -217,14 +234,14 @@ def _write(out: Path, result: AuditResult) -> None:
 
 
 def _write_page(path: Path, results: Sequence[AuditResult]) -> None:
-    from deid_assets.reports.audits import model_html  # noqa: PLC0415 - loads Jinja
+    from deid_audits.page import model_html  # noqa: PLC0415 - loads Jinja
 
     with atomic_file(path) as file:
         file.write(model_html(results, None, None, title="Release").encode())
 
 
 def _read(folder: Path) -> Iterator[AuditResult]:
-    from deid_assets.privacy.result import read_result  # noqa: PLC0415
+    from deid_assets.extending.audits import read_result  # noqa: PLC0415
 
     found = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not found:
@@ -243,15 +260,15 @@ def _read(folder: Path) -> Iterator[AuditResult]:
 
 def _with_missing(results: Sequence[AuditResult]) -> list[AuditResult]:
     """Return the results, and one that says *not assessed* for every installed audit without a result."""
-    from deid_assets.privacy.running import installed_audits, not_run  # noqa: PLC0415
+    from deid_assets.extending.audits import installed_audits, not_run  # noqa: PLC0415
 
     done = {result.audit for result in results}
     return [*results, *(not_run(name) for name in installed_audits() if name not in done)]
 
 
 def _show(results: Sequence[AuditResult], *, as_json: bool, partial: bool) -> int:
-    from deid_assets.privacy.result import Outcome  # noqa: PLC0415
-    from deid_assets.reports.page import chance, number  # noqa: PLC0415
+    from deid_assets.extending.audits import Outcome  # noqa: PLC0415
+    from deid_assets.extending.pages import chance, number  # noqa: PLC0415
 
     if as_json:
         print_json([result.to_json() for result in results])

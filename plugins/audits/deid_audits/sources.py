@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.privacy.facts import Facts
-from deid_assets.privacy.lineage import Trained
-from deid_assets.training.card import CARD, read_card
-from deid_assets.training.corpora import read_raw
-from deid_assets.training.pretraining import RECORD, digests_of, read_record
+from deid_assets.extending import InputError, Note
+from deid_assets.extending.corpora import RECORD, digests_of, read_raw, read_record
+from deid_assets.extending.taggers import CARD, read_card
+from deid_audits.facts import Facts
+from deid_audits.lineage import Trained
 
 
 def trained_on(facts: Facts) -> Trained:

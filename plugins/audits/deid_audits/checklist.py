@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deid_assets.core.errors import ConfigError, did_you_mean
-from deid_assets.privacy.facts import Facts
-from deid_assets.privacy.lineage import Lineage
-from deid_assets.privacy.result import AuditResult, Outcome
+from deid_assets.extending import ConfigError, did_you_mean
+from deid_assets.extending.audits import AuditResult, Outcome
+from deid_audits.facts import Facts
+from deid_audits.lineage import Lineage
 
 AUDIT, CATEGORY, LEDGER, STATED = "audit", "category", "ledger", "stated"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deid_assets.privacy.checklist import FOUND, Answer, answers
-from deid_assets.privacy.facts import Facts
-from deid_assets.privacy.lineage import Lineage, Trained, lineage
-from deid_assets.privacy.result import AuditResult, Outcome
+from deid_assets.extending.audits import AuditResult, Outcome
+from deid_audits.checklist import FOUND, Answer, answers
+from deid_audits.facts import Facts
+from deid_audits.lineage import Lineage, Trained, lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def judge(
     Args:
         results: Of audits of the model.
         facts: Of the model, with the rules.
-        trained: What the model's card says, where it was read; see ``training.sources``.
+        trained: What the model's card says, where it was read; see ``sources``.
         today: Day on which permits must hold; the present one when not given.
     """
     found, read = lineage(facts, today=today), trained or Trained()

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deid_assets.privacy.facts import Facts, Source, Tier
+from deid_audits.facts import Facts, Source, Tier
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deid_assets.config.faults import faults_in, raise_all, read_toml
+from deid_assets.extending.commands import faults_in, raise_all, read_toml
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

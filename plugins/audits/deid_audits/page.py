@@ -1,4 +1,4 @@
-"""Audits for people: tables of figures, and the page that puts all of them together."""
+"""The page that puts audits together."""
 
 from __future__ import annotations
 
@@ -6,22 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deid_assets.privacy.facts import Facts
-from deid_assets.privacy.gate import Decision
-from deid_assets.privacy.measurement import Measurement
-from deid_assets.privacy.result import AuditResult, Outcome
-from deid_assets.reports.embedding import picture
-from deid_assets.reports.page import MARK_MARGIN, MARK_WIDTH, chance, number, render
-from deid_assets.reports.tables import escaped, table_md
-
-
-def figures_md(figures: Sequence[Measurement]) -> str:
-    """Return a row per measurement, in Markdown."""
-    rows = [
-        [escaped(each.name), escaped(each.group), number(each), chance(each), f"{each.units:,} {each.unit}"]
-        for each in figures
-    ]
-    return table_md(["What", "Of", "Value [95 % interval]", "Chance", "Measured on"], rows, left=2)
+from deid_assets.extending.audits import AuditResult, Measurement, Outcome
+from deid_assets.extending.pages import MARK_MARGIN, MARK_WIDTH, picture, render
+from deid_audits.facts import Facts
+from deid_audits.gate import Decision
 
 
 def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: Decision | None, *, title: str) -> str:
@@ -35,7 +23,14 @@ def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: De
     """
     tally = {outcome.value: sum(result.outcome is outcome for result in results) for outcome in Outcome}
     return render(
-        "privacy.html.j2", results=results, facts=facts, decision=decision, title=title, tally=tally, **HELPERS
+        "privacy.html.j2",
+        package="deid_audits",
+        results=results,
+        facts=facts,
+        decision=decision,
+        title=title,
+        tally=tally,
+        **HELPERS,
     )
 
 
