@@ -6,11 +6,11 @@ import hashlib
 import json
 
 import pytest
-from deid_assets.privacy.facts import read_facts
-from deid_assets.privacy.gate import judge
-from deid_assets.training.sources import trained_on
 
 from deid_assets.training.card import Card, Learnt, write_card
+from deid_audits.facts import read_facts
+from deid_audits.gate import judge
+from deid_audits.sources import trained_on
 
 RAW, SAFE = ["Anna has gout.", "No finding."], ["<NAME> has gout.", "No finding."]
 
