@@ -52,9 +52,10 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.commands": {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
         "deid-audits": "privacy",
-        "deid-edit-maps": "map-spans repopulate twin",
+        "deid-gazetteers": "gazetteer",
+        "deid-edit-maps": "diff map-spans repopulate twin why",
         "deid-tagger-analysis": "analyse sweep",
-        "deid-evaluation": "bench evaluate",
+        "deid-evaluation": "bench evaluate sample",
     },
     "deid_assets.commands.corpus": {
         "deid-corpora": "lengths repair space stats",

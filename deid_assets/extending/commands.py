@@ -18,20 +18,23 @@ from deid_assets.cli.arguments import (
     DetectorSettingOption,
     FormatOption,
     GoldOption,
+    JobsOption,
     JsonOption,
     LabelsOption,
     LangOption,
+    NotesArg,
     PolicyOption,
     ProfileOption,
     ReadOption,
     SystemsOption,
     ToOption,
 )
-from deid_assets.cli.ensemble import parsed_option
+from deid_assets.cli.ensemble import Detection, Named, parsed_option
 from deid_assets.cli.lists import check_list, write_list
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_rows, print_table
+from deid_assets.config import Settings
 from deid_assets.config.faults import faults_in, raise_all, read_toml
 from deid_assets.formats import FORMATS, Annotated, Fault, ReadOptions, detect_format, write_notes
 from deid_assets.formats.annotated import Annotation, ParsedNote
@@ -76,20 +79,25 @@ __all__ = [
     "Annotated",
     "Annotation",
     "Answer",
+    "Detection",
     "DetectorOption",
     "DetectorSettingOption",
     "Fault",
     "FormatOption",
     "GoldOption",
+    "JobsOption",
     "JsonOption",
     "LabelsOption",
     "LangOption",
+    "Named",
     "NoteSource",
+    "NotesArg",
     "ParsedNote",
     "PolicyOption",
     "ProfileOption",
     "ReadOption",
     "ReadOptions",
+    "Settings",
     "SpansFile",
     "SystemsOption",
     "Table",

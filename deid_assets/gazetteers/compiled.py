@@ -12,11 +12,10 @@ import struct
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deid_assets.core.errors import InputError
 from deid_assets.gazetteers.kinds import PHRASE_LISTS, WORD_LISTS
-from deid_assets.gazetteers.sources import Entry
 from deid_assets.system.atomic import atomic_file
 
 SUFFIX = ".gaz"
@@ -24,6 +23,18 @@ VERSION = 1
 _ABOUT = "#"
 _WEIGHT = struct.Struct("<f")
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+
+
+class Entry(NamedTuple):
+    """One entry of a list.
+
+    Args:
+        text: As written.
+        weight: How frequent or important it is, in the list's own unit; 1 where it has none.
+    """
+
+    text: str
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
         "document_formats",
         "edit_maps",
         "evaluation",
+        "gazetteers",
         "hips",
         "reidentification",
         "surrogates",

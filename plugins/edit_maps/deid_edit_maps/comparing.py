@@ -9,25 +9,24 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption
-from deid_assets.cli.outputs import check_out
-from deid_assets.cli.streams import NoteSource, SpansFile, read_options
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note
-from deid_assets.core.redact import Policy
-from deid_assets.core.resolve import Ensemble, resolve
-from deid_assets.core.span import Span, SpanSet
-from deid_assets.edits.causes import Change
-from deid_assets.edits.diff import compare
-from deid_assets.edits.files import read_edits
-from deid_assets.formats import Fault
-from deid_assets.system.atomic import atomic_file
+from deid_assets.extending import InputError, Note, Span, SpanSet
+from deid_assets.extending.commands import (
+    Fault,
+    FormatOption,
+    JsonOption,
+    NoteSource,
+    ReadOption,
+    SpansFile,
+    check_out,
+    print_json,
+    print_table,
+    read_options,
+    say,
+)
+from deid_assets.extending.edits import Change, Ensemble, Policy, compare, load_policy, read_edits, resolve
+from deid_assets.extending.files import atomic_file
 
 
-@app.command("diff")
-@guarded
 def diff(
     old: Arg[
         Path, typer.Argument(metavar="OLD", help="Edit maps of one redaction, as deid redact --edits writes them.")
@@ -55,8 +54,6 @@ def diff(
     return 0
 
 
-@app.command("why")
-@guarded
 def why(  # noqa: PLR0913 - one parameter per option of the command line
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
     *,
@@ -82,7 +79,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     predictions = SpansFile(spans).take(note)
     if predictions is None:
         raise InputError(f"{spans}: does not know note {note!r}; nothing was looked for there")
-    answer = _answer(found, predictions.checked(found), at, resolve_by, None if policy is None else _load(policy))
+    answer = _answer(found, predictions.checked(found), at, resolve_by, None if policy is None else load_policy(policy))
     if as_json:
         print_json(answer)
     else:
@@ -95,12 +92,6 @@ def _note(source: NoteSource, note_id: str) -> Note:
         if not isinstance(found, Fault) and found.note.note_id == note_id:
             return found.note
     raise InputError(f"{source.path}: no note {note_id!r} could be read; check the id")
-
-
-def _load(policy: str) -> Policy:
-    from deid_assets.policies import load_policy  # noqa: PLC0415 - loads what surrogates are made with
-
-    return load_policy(policy)
 
 
 def _answer(note: Note, predictions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
@@ -152,7 +143,7 @@ def _row(span: dict[str, Any]) -> list[str]:
 
 
 def _write(out: Path, document: dict[str, Any], old: Path, new: Path) -> None:
-    from deid_assets.reports.release_diff import release_diff_html  # noqa: PLC0415 - loads Jinja
+    from deid_assets.extending.pages import release_diff_html  # noqa: PLC0415 - loads Jinja
 
     page = release_diff_html(document, title="Two redactions", old=old.name, new=new.name)
     for name, content in (("diff.html", page), ("diff.json", json.dumps(document, indent=1) + "\n")):

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from deid_assets.core.note import Note
-from deid_assets.core.span import SpanSet
+from deid_assets.extending import Note, SpanSet
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _BEGINS = re.compile(r"(?:^|[.!?:;\n\r\t•*-])\s*$")

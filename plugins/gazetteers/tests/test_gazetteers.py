@@ -14,7 +14,9 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.gazetteers import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, Vocabulary, read_entries, write_gazetteer
+from deid_assets.gazetteers import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, write_gazetteer
+from deid_gazetteers.sources import read_entries
+from deid_gazetteers.vocabulary import Vocabulary
 from deid_rules import RulesDetector
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS
 

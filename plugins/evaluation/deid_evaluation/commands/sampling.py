@@ -8,25 +8,36 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import PARTIAL, app, guarded, say
-from deid_assets.cli.arguments import FormatOption, JsonOption, LangOption, NotesArg, ReadOption, ToOption
-from deid_assets.cli.outputs import check_out, out_format, write_options
-from deid_assets.cli.streams import NoteSource, Withheld, read_options
-from deid_assets.cli.tables import print_json, print_table
-from deid_assets.config import Settings
-from deid_assets.core.errors import InputError
-from deid_assets.core.keys import Key
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.intervals import wilson
-from deid_assets.formats import Annotated, write_notes
+from deid_assets.extending import InputError, SpanSet
+from deid_assets.extending.commands import (
+    PARTIAL,
+    Annotated,
+    FormatOption,
+    JsonOption,
+    LangOption,
+    NotesArg,
+    NoteSource,
+    ReadOption,
+    Settings,
+    ToOption,
+    Withheld,
+    check_out,
+    out_format,
+    print_json,
+    print_table,
+    read_options,
+    say,
+    write_notes,
+    write_options,
+)
+from deid_assets.extending.replacing import Key
+from deid_assets.extending.scoring import wilson
 
 SIZES = (25, 50, 100, 200, 400, 800)
 CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
 """Assumptions of the table of intervals: shares of notes with nothing left and of identifiers covered; their number in a note."""
 
 
-@app.command()
-@guarded
 def sample(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,

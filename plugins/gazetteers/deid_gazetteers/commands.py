@@ -9,28 +9,38 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
-from deid_assets.cli.arguments import (
+from deid_assets.extending import ConfigError, Failed
+from deid_assets.extending.commands import (
+    Detection,
     DetectorOption,
     DetectorSettingOption,
     FormatOption,
     JobsOption,
     JsonOption,
     LangOption,
+    Named,
     NotesArg,
+    NoteSource,
     ReadOption,
+    Withheld,
+    check_out,
+    finish,
+    guarded,
+    print_json,
+    progress,
+    read_options,
+    say,
 )
-from deid_assets.cli.ensemble import Detection, Named
-from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
-from deid_assets.cli.tables import print_json
-from deid_assets.core.detector import Failed
-from deid_assets.core.errors import ConfigError
-from deid_assets.gazetteers import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, Vocabulary, read_entries, write_gazetteer
-from deid_assets.gazetteers.vocabulary import MIN_PATIENTS
+from deid_assets.extending.lists import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, write_gazetteer
+from deid_gazetteers.sources import read_entries
+from deid_gazetteers.vocabulary import MIN_PATIENTS, Vocabulary
 
-gazetteer_app = typer.Typer(no_args_is_help=True, help="Dictionaries from lists, and a vocabulary from raw notes.")
-app.add_typer(gazetteer_app, name="gazetteer")
+gazetteer_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Dictionaries from lists, and a vocabulary from raw notes.",
+)
 
 KindOption = Arg[str, typer.Option(metavar="KIND", help=f"What it holds: {', '.join((*WORD_LISTS, *PHRASE_LISTS))}.")]
 OutOption = Arg[Path, typer.Option(metavar="FILE", help="Compiled list to write, .gaz.")]

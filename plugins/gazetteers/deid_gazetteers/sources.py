@@ -6,24 +6,13 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from deid_assets.core.errors import InputError
+from deid_assets.extending import InputError
+from deid_assets.extending.lists import Entry
 
 TABLES = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".lst", *TABLES, ".json", ".jsonl")
-
-
-class Entry(NamedTuple):
-    """One entry of a list.
-
-    Args:
-        text: As written.
-        weight: How frequent or important it is, in the list's own unit; 1 where it has none.
-    """
-
-    text: str
-    weight: float = 1.0
 
 
 def read_entries(

@@ -1,0 +1,1 @@
+"""``deid gazetteer``: dictionaries compiled from lists, and a vocabulary of raw notes."""
