@@ -20,6 +20,7 @@ from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
+from deid_assets.reports.advice import FIRST
 from deid_assets.store import frames
 from deid_resources.checks import checked_snapshot
 from deid_resources.installation import installation_resource
@@ -220,7 +221,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
                 deps=[ingest.RAW_NOTES],
                 code_version=f"{software}+{settings.digest('labels', 'intake')}",
                 group="intake",
-                description="Annotations by people that came with the notes; empty where there are none.",
+                description=f"Annotations by people that came with the notes; empty where there are none. {FIRST}",
                 kinds={"parquet", "gold"},
                 schema=frames.SPANS,
             ),

@@ -12,6 +12,7 @@ from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
 from deid_assets.defs.audit import audited_asset
 from deid_assets.plugins import Plugin
+from deid_assets.reports.advice import FIRST
 from deid_assets.training import Recipe
 from deid_assets.training.export import ONNX
 from deid_resources.snapshot import software_version
@@ -36,7 +37,8 @@ def tagger_assets(
             deps=[],
             code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
             group=GROUP,
-            description="Training sets of the taggers: each corpus that a recipe names, with its gold.",
+            description="Training sets of the taggers: each corpus that a recipe names, with its gold. Networks and their "
+            "`onnx_<recipe>` are here where a recipe asks for one and its plugin is installed; by default none is.",
             kinds={"parquet", "restricted"},
             schema=training_corpus.CORPORA,
             partitioned=False,
@@ -59,7 +61,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             deps=[training_corpus.TRAINING_CORPUS],
             code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
             group=GROUP,
-            description=f"Model of recipe `{recipe.name}`. {recipe.description}",
+            description=f"Model of recipe `{recipe.name}`. {recipe.description} {FIRST}",
             kinds={"tagger", *plugin.keywords[:1], "restricted"},
             schema=FILES,
             partitioned=False,

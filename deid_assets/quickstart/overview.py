@@ -13,6 +13,7 @@ from deid_assets.core.verdicts import Tally
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.intake.states import Batch, State, look_at_all, notes_line, total
 from deid_assets.intake.stops import Stop
+from deid_assets.reports.advice import CURVE
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.receipts import state_of
 from deid_assets.store.scores import scores_from_table
@@ -49,6 +50,9 @@ def show_overview(installation: Installation, assets: Sequence[str], console: Co
     console.print(f"redacted corpus   {installation.settings.released.absolute()}", soft_wrap=True, highlight=False)
     for report in sorted(installation.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
+    console.print(
+        f"next              annotate ten of your notes and see what they add: {CURVE}", soft_wrap=True, highlight=False
+    )
     console.print(f"finished in {seconds:.1f} s", highlight=False)
 
 

@@ -19,6 +19,7 @@ from deid_assets.evaluation.numbers import (
 )
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 from deid_assets.privacy.measurement import Measurement
+from deid_assets.reports.advice import CURVE, NEXT
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -149,5 +150,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(amount=amount, ratio=ratio, written=written, measured=number, chance=chance)
-    environment.globals.update(MARK_WIDTH=MARK_WIDTH, MARK_MARGIN=MARK_MARGIN, UNDEFINED=UNDEFINED, Scheme=Scheme)
+    environment.globals.update(
+        CURVE=CURVE, NEXT=NEXT, MARK_WIDTH=MARK_WIDTH, MARK_MARGIN=MARK_MARGIN, UNDEFINED=UNDEFINED, Scheme=Scheme
+    )
     return environment
