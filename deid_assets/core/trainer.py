@@ -198,6 +198,29 @@ class VectorSource(Protocol):
 
 
 @runtime_checkable
+class VocabularySource(Protocol):
+    """A trainer whose models may hold a table of word vectors, larger than the notes."""
+
+    def neighbours(
+        self, model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return for each word that has a vector the nearest words of the whole vocabulary: ``word``, ``cosine``, ``count``.
+
+        It is empty where the model has no word vectors. What it holds are words of notes.
+
+        Args:
+            model: The folder.
+            words: Any.
+            known: How often a word occurs in the training notes.
+            most: Neighbours of each.
+
+        Raises:
+            PluginError: The folder is missing or broken.
+        """
+        ...
+
+
+@runtime_checkable
 class EvidenceSource(Protocol):
     """A trainer whose models weigh named evidence, such as a CRF."""
 

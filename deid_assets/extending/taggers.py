@@ -8,7 +8,7 @@ from deid_assets.cli.training.commands import changes_of, epochs
 from deid_assets.cli.training.runs import Requested
 from deid_assets.core.detector import detect
 from deid_assets.core.tagging import Labelled
-from deid_assets.core.trainer import EvidenceSource, Layers, Trainer, VectorSource, tag_label
+from deid_assets.core.trainer import EvidenceSource, Layers, Trainer, VectorSource, VocabularySource, tag_label
 from deid_assets.evaluation.comparison import Comparison, Interval, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
@@ -44,6 +44,7 @@ __all__ = [
     "TaggerAnalysis",
     "Trainer",
     "VectorSource",
+    "VocabularySource",
     "changes_of",
     "compare",
     "detect",

@@ -126,6 +126,27 @@ def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: in
     ]
 
 
+def nearest(
+    model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return rows of ``word``, ``cosine`` and ``count`` for each word with a vector; none of a tagger without word vectors.
+
+    Raises:
+        PluginError: The folder is missing or broken.
+    """
+    tagger = network(model)
+    if not any(part.description["kind"] == "word" for part in tagger.parts):
+        return {}
+    found = {}
+    for word in words:
+        try:
+            rows = neighbours(tagger, word, known=known, most=most)
+        except InputError:  # no vector
+            continue
+        found[word] = [{"word": row.word, "cosine": round(row.cosine, 4), "count": row.count} for row in rows]
+    return found
+
+
 def _vectors(part: EmbeddingPart, words: Sequence[str]) -> Rows:
     import torch  # noqa: PLC0415 - heavy
 

@@ -77,3 +77,15 @@ class FlairTrainer:
         from deid_flair.analysis import vectors  # noqa: PLC0415 - for analyses alone
 
         return vectors(model, notes)
+
+    def neighbours(
+        self, model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return the nearest words of a model's whole table of word vectors, for each word that has a vector.
+
+        Raises:
+            PluginError: The model folder is broken.
+        """
+        from deid_flair.analysis import nearest  # noqa: PLC0415 - for analyses alone
+
+        return nearest(model, words, known=known, most=most)

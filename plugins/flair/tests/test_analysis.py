@@ -8,7 +8,7 @@ import pytest
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import tokenize
-from deid_assets.core.trainer import VectorSource
+from deid_assets.core.trainer import VectorSource, VocabularySource
 from deid_flair import FlairTrainer, analysis
 
 
@@ -27,6 +27,16 @@ def test_neighbours_are_sorted_by_cosine_and_counted(tagger) -> None:
     assert "Oslo" not in [each.word for each in found]
     assert all(-1.001 <= each.cosine <= 1.001 for each in found)
     assert [each.count for each in found] == [known.get(each.word, 0) for each in found]
+
+
+def test_an_analysis_reaches_the_whole_vocabulary(model, tagger) -> None:
+    """As `deid analyse --word` asks: words with a vector, each with the rows of the table."""
+    assert isinstance(FlairTrainer(), VocabularySource)
+    found = FlairTrainer().neighbours(model, ["Oslo", "Rome"], known={"Rome": 6}, most=3)
+
+    assert list(found) == ["Oslo", "Rome"]
+    expected = analysis.neighbours(tagger, "Oslo", known={"Rome": 6}, most=3)
+    assert [(row["word"], row["count"]) for row in found["Oslo"]] == [(each.word, each.count) for each in expected]
 
 
 def test_a_neighbour_shows_no_word_in_its_repr(tagger) -> None:

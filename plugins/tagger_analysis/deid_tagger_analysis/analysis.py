@@ -5,7 +5,7 @@ The document that comes of it holds labels, counts and coordinates; words only w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from deid_assets.extending.taggers import (
     EvidenceSource,
     Trainer,
     VectorSource,
+    VocabularySource,
     detect,
     file_of,
     load_trainer,
@@ -133,7 +134,6 @@ def vectors_json(
     except InputError as error:
         return {"left_out": str(error)}, None
     layers = list(space.layers)
-    ends = list(dict.fromkeys((layers[0], layers[-1])))
     found = {
         "tokens": len(space.labels),
         "nearest": NEIGHBOURS,
@@ -142,7 +142,7 @@ def vectors_json(
         "apart": apart(space),
         "labels": list(space.labels),
         "languages": list(space.languages),
-        "projections": [_projection_json(name, space) for name in ends],
+        "projections": [_projection_json(name, space) for name in layers],
     }
     return found, space
 
@@ -164,18 +164,32 @@ def _shown(
     words: dict[str, Any] = {}
     if space is not None:
         counted = options.learnt or documents
+        known = word_counts(counted)
+        vocabulary = _vocabulary(trainer, first.model, options.asked, known)
+        drawn = {word.casefold() for word in space.words}
         words = {
             "counted_in": "the training notes" if options.learnt else "these notes",
             "neighbours": neighbour_lists(
                 space,
-                known=word_counts(counted),
+                known=known,
                 missed=_missed(space, first, documents),
-                asked=options.asked,
+                # One that is in the vocabulary need not be among the words that were drawn.
+                asked=[word for word in options.asked if word.casefold() in drawn or word not in vocabulary],
             ),
+            "vocabulary": [{"word": word, "nearest": rows} for word, rows in vocabulary.items()],
             "ambiguous": ambiguous(space),
         }
     evidence = trainer.evidence(first.model, most=EVIDENCE) if isinstance(trainer, EvidenceSource) else ()
     return {"vectors": vectors, "words": words, "evidence": [dict(row) for row in evidence]}
+
+
+def _vocabulary(
+    trainer: Trainer, model: Path, asked: Sequence[str], known: Mapping[str, int]
+) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return the nearest words of the whole vocabulary for those that are asked for, where the model has one."""
+    if not asked or not isinstance(trainer, VocabularySource):
+        return {}
+    return trainer.neighbours(model, asked, known=known, most=NEIGHBOURS)
 
 
 def _missed(space: Space, answered: Answered, documents: Sequence[Document]) -> list[bool]:

@@ -64,7 +64,7 @@ def turned(points: Points, *, azimuth: float = AZIMUTH, elevation: float = ELEVA
 
 
 def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
-    """Return the first and the last layer side by side, a row per language, a colour and a marker per label, as a PNG.
+    """Return the layers side by side, a row per language, a colour and a marker per label, as a PNG.
 
     Args:
         vectors: Part ``vectors`` of an analysis that has any.

@@ -163,7 +163,7 @@
   function show() {
     legend();
     const grid = document.createElement("div");
-    grid.className = data.layers.length > 1 ? "spaces" : "spaces one";
+    grid.className = ["spaces one", "spaces", "spaces three"][Math.min(data.layers.length, 3) - 1];
     data.rows.forEach((languages) => data.layers.forEach((layer) => grid.append(panel(layer, languages))));
     view.append(grid);
     const hint = document.createElement("p");
