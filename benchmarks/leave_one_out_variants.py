@@ -9,7 +9,8 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_variants.p
 - `threshold by category`: one threshold for each of NAME, LOCATION, DATE and ORGANIZATION, in place of one for their sum:
   for each the lowest that loses the other corpora, on average, a quarter of the target.
 
-FOLDER is that of leave_one_out.py, which has to be run first; what is made here is kept there too.
+FOLDER may be that of leave_one_out.py, run before: then each row is there blended with its CRF too. What is made here is
+kept there.
 """
 
 from __future__ import annotations
@@ -44,13 +45,10 @@ GRAMS = 3
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of leave_one_out.py")
-    parser.add_argument("--corpus", choices=sorted(CORPORA), action="append", help="read these, and print no table")
+    parser.add_argument("--corpus", choices=sorted(CORPORA), action="append", help="of these alone; all when not given")
     parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
     options = parser.parse_args()
-    for name in options.corpus or CORPORA:
-        _made(name, options.work)
-    if not options.corpus:
-        _show({name: _made(name, options.work) for name in CORPORA}, options.target)
+    _show({name: _made(name, options.work) for name in options.corpus or CORPORA}, options.work, options.target)
 
 
 def _made(name: str, work: Path) -> dict[str, list[Scores]]:
@@ -60,7 +58,8 @@ def _made(name: str, work: Path) -> dict[str, list[Scores]]:
     started = time.process_time()
     corpus = base.corpus_of(name)
     notes = [document.note for document in corpus.documents]
-    found = {
+    found = {"batch": _batch(name, notes, corpus.rules, list)}
+    found |= {
         f"batch cleaned {share:.0%}": _batch(name, notes, corpus.rules, partial(cleaned, share=share))
         for share in SHARES
     }
@@ -155,12 +154,13 @@ def _grams() -> Iterator[None]:
         deid_crf.channels.attributes = plain
 
 
-def _show(made: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[float]) -> None:
-    methods: dict[str, dict[str, list[Scores]]] = {}
-    for name, variants in made.items():
-        said = pickle.loads((_work() / f"{name}.pickle").read_bytes())
-        own = {"batch": said["batch"], **variants}
-        methods[name] = {**own, **{f"{key} + crf": blended(found, said["crf"]) for key, found in own.items()}}
+def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]) -> None:
+    methods = {name: dict(variants) for name, variants in made.items()}
+    if has_crf := all((work / f"{name}.pickle").exists() for name in made):
+        for name, variants in made.items():
+            crf = pickle.loads((work / f"{name}.pickle").read_bytes())["crf"]
+            methods[name] |= {f"{key} + crf": blended(found, crf) for key, found in variants.items()}
+    best = "batch + crf" if has_crf else "batch"
     zero = {name: base.point_of(name, None, 0.0) for name in made}
     print(f"{conditions('1')}\n")
     names = list(next(iter(methods.values())))
@@ -168,7 +168,7 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
         method: {name: {at: base.point_of(name, methods[name][method], at) for at in base.THRESHOLDS} for name in made}
         for method in names
     }
-    apart = {name: _by_category(name, methods[name]["batch + crf"]) for name in made}
+    apart = {name: _by_category(name, methods[name][best]) for name in made}
     for target in targets:
         print(f"\n## At most {target:g} points of precision, on average of the other corpora\n")
         chosen = {
@@ -176,11 +176,7 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
             for method in names
         }
         base.show_means(zero, points, chosen)
-        _show_apart(apart, zero, methods, target)
-
-
-def _work() -> Path:
-    return Path(sys.argv[sys.argv.index("--work") + 1])
+        _show_apart(f"{best}, threshold by category", apart, zero, {name: methods[name][best] for name in made}, target)
 
 
 def _only(found: Sequence[Scores], thresholds: Sequence[float | None]) -> list[Scores]:
@@ -201,19 +197,19 @@ def _by_category(name: str, found: Sequence[Scores]) -> list[dict[float, base.Po
 
 
 def _show_apart(
+    method: str,
     apart: Mapping[str, Sequence[Mapping[float, base.Point]]],
     zero: Mapping[str, base.Point],
-    methods: Mapping[str, Mapping[str, list[Scores]]],
+    said: Mapping[str, list[Scores]],
     target: float,
 ) -> None:
-    method = "batch + crf, threshold by category"
     points, chosen = {}, {}
     for name in apart:
         thresholds = [
             base.chosen_threshold({other: apart[other][number] for other in apart}, zero, name, target / len(FOUND))
             for number in range(len(FOUND))
         ]
-        points[name] = {1.0: base.point_of(name, _only(methods[name]["batch + crf"], thresholds), 1.0)}
+        points[name] = {1.0: base.point_of(name, _only(said[name], thresholds), 1.0)}
         chosen[name] = 1.0
     base.show_means(zero, {method: points}, {method: chosen})
 

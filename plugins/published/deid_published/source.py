@@ -16,7 +16,11 @@ from deid_published.scheme import check_tags
 
 CONFIG = "config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_OTHERS = {"gliner_config.json": "gliner", "config.cfg": "edsnlp", "resources.json": "stanza"}
+_OTHERS = {
+    "gliner_config.json": "it is a GLiNER model: install deid-gliner",
+    "config.cfg": "a spaCy pipeline runs by path (--detector spacy=FOLDER), one of EDS-NLP needs deid-edsnlp",
+    "resources.json": "of Stanza, give the folder of one language, with deid-stanza installed",
+}
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 
@@ -82,8 +86,7 @@ def _config(path: Path) -> Mapping[str, Any]:
     try:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except OSError:
-        other = next((plugin for file, plugin in _OTHERS.items() if (path / file).is_file()), None)
-        remedy = f"{other} runs such a model: install deid-{other} and give the folder" if other else "give its folder"
+        remedy = next((what for file, what in _OTHERS.items() if (path / file).is_file()), "give the folder of one")
         raise PluginError(f"{path}: no {CONFIG}, so no model of transformers; {remedy}") from None
     except ValueError:
         raise PluginError(f"{path / CONFIG}: not JSON; fetch the model again") from None

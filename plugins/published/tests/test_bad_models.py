@@ -72,6 +72,9 @@ FAULTS = {
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
     "no labels": (config(id2label=""), "no id2label"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
+    "a model of another library": (
+        lambda folder: (folder / "config.json").rename(folder / "gliner_config.json"), "install deid-gliner"
+    ),
 }  # fmt: skip
 
 
