@@ -25,9 +25,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import I2B2_2014, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.marginal import coverage
-from deid_assets.evaluation.note_outcomes import fully_redacted, note_outcomes
 from deid_assets.evaluation.score import evaluate_corpus
 from deid_assets.evaluation.six_scores import six_scores
+from deid_evaluation.note_outcomes import fully_redacted, note_outcomes
 
 LABELS = tuple(I2B2_2014.labels)
 GAP_CHARS = 100

@@ -296,6 +296,5 @@ def _digest(module: str) -> tuple[str, str]:
     try:
         return digest_of_files(files or [(Path(spec.origin).name, Path(spec.origin))]), ""
     except OSError as error:
-        return hashlib.sha256(
-            b""
-        ).hexdigest(), f"a file of {module} cannot be read ({error.strerror}); install it again"
+        fault = f"a file of {module} cannot be read ({error.strerror}); install it again"
+        return hashlib.sha256(b"").hexdigest(), fault

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deid_assets.evaluation.note_outcomes import Share
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme, wilson
 
 UNDEFINED = "n/a"
@@ -24,6 +23,21 @@ def ratio(value: float | None) -> str:
     if value is None:
         return UNDEFINED
     return f"{min(max(value, 0.001), 0.999) if 0 < value < 1 else value:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of units with its 95 % Wilson interval."""
+
+    hits: int
+    trials: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """Hits per trial."""
+        return self.hits / self.trials
 
 
 @dataclass(frozen=True, slots=True)

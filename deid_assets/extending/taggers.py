@@ -13,7 +13,6 @@ from deid_assets.evaluation.comparison import Comparison, Interval, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six_scores
-from deid_assets.evaluation.span_errors import Kind
 from deid_assets.plugins import load_trainer
 from deid_assets.training import CARD, Card, Materials, Recipe, load_recipe, read_card, train_model
 from deid_assets.training.analyses import TaggerAnalysis
@@ -29,7 +28,6 @@ __all__ = [
     "EvidenceSource",
     "Granularity",
     "Interval",
-    "Kind",
     "Labelled",
     "Layers",
     "Level",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from deid_annotation.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
 from deid_assets.extending import InputError, Note, Phi, Profile, SpanSet
-from deid_assets.extending.scoring import Range, places, union
+from deid_assets.extending.scoring import Range, union
 from deid_evaluation.agreement import Agreement, agreement
+from deid_evaluation.span_errors import places
 
 _TOKEN = re.compile(r"[^\W_]+")
 OUTSIDE = "O"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from deid_assets.extending import DigestError, InputError, Profile, SpanSet
-from deid_assets.extending.scoring import Place, places
+from deid_evaluation.span_errors import Place, places
 
 
 class ChangeKind(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 
-from deid_assets.extending.scoring import Kind, SpanError
+from deid_evaluation.span_errors import Kind, SpanError
 
 PER_CELL = 100
 """Errors kept of every kind and label."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deid_assets.extending import Note, Profile, SpanSet
-from deid_assets.extending.scoring import Place, is_inside, places, union
+from deid_assets.extending.scoring import is_inside, union
+from deid_evaluation.span_errors import Place, places
 
 _TOKEN = re.compile(r"[^\W_]+")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from deid_assets.extending import ConfigError, DigestError, Phi, Profile, SpanSet
-from deid_assets.extending.scoring import Place, places, predictions
 from deid_evaluation.capture_recapture import Marked, clusters
+from deid_evaluation.span_errors import Place, places, predictions
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending.scoring import (
-    RESAMPLES,
-    Interval,
-    NoteOutcome,
-    bounds,
-    check_resamples,
-    totals_of_draws,
-    wilson,
-)
+from deid_assets.extending.scoring import RESAMPLES, Interval, bounds, check_resamples, totals_of_draws, wilson
+from deid_evaluation.note_outcomes import NoteOutcome
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deid_assets.extending import DigestError, Phi, Profile, SpanSet
-from deid_assets.extending.scoring import Place, is_inside, is_touched, places, predictions, union
+from deid_assets.extending.scoring import is_inside, is_touched, union
+from deid_evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]
 """Pair for the first and the second system: whether the span is covered, or for a false alarm whether it is given."""

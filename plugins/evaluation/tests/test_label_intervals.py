@@ -10,10 +10,10 @@ from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.intervals import wilson
-from deid_assets.evaluation.note_outcomes import NoteOutcome
 from deid_assets.testing import marked
 from deid_evaluation.causes import Cause, cause_totals, parse_causes
 from deid_evaluation.label_intervals import left_by_label
+from deid_evaluation.note_outcomes import NoteOutcome
 from deid_evaluation.system_diff import differences
 
 

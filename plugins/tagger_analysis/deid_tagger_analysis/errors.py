@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.extending import OUTSIDE, Document, Failed, SpanSet, TagScheme, encode, tokenize
-from deid_assets.extending.taggers import Kind, Labelled, tag_label
+from deid_assets.extending.taggers import Labelled, tag_label
+from deid_evaluation.span_errors import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class TagError:
 
 
 def tag_errors(gold: Iterable[Labelled], found: Iterable[Labelled]) -> list[TagError]:
-    """Return what is wrong in one note, by the rules of ``deid_assets.evaluation.span_errors``."""
+    """Return what is wrong in one note, by the rules of ``deid_evaluation.span_errors``."""
     golds, preds = sorted(set(gold)), sorted(set(found))
     errors: list[TagError] = []
     used: set[Labelled] = set()

@@ -8,9 +8,9 @@ from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet
 from deid_assets.core.detector import Failed
 from deid_assets.core.phi import Profile
 from deid_assets.core.trainer import Document
-from deid_assets.evaluation.span_errors import span_errors
 from deid_assets.testing import marked
 from deid_assets.training.scoring import score_outcomes
+from deid_evaluation.span_errors import span_errors
 from deid_tagger_analysis.errors import ErrorTally, tag_errors, token_labels
 
 EVERY = Profile("every", {label: label.value for label in Phi}, "a test")

@@ -7,19 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.extending import ConfigError
-from deid_assets.extending.scoring import (
-    RESAMPLES,
-    Comparison,
-    Evaluation,
-    Row,
-    Scheme,
-    compare,
-    evaluate_by_note,
-    note_outcomes,
-)
+from deid_assets.extending.scoring import RESAMPLES, Comparison, Evaluation, Row, Scheme, compare, evaluate_by_note
 from deid_evaluation.causes import Causes
 from deid_evaluation.error_sample import PER_CELL
 from deid_evaluation.gold_profile import shares_of_values
+from deid_evaluation.note_outcomes import note_outcomes
 from deid_evaluation.report.corpus import Corpus, Json, Pair, Shown, System, groups_of
 from deid_evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_evaluation.report.gold import gold_json

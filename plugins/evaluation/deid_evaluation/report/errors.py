@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deid_assets.extending.scoring import Confusion, Kind, SpanError, gravity, span_errors
+from deid_assets.extending.scoring import gravity
 from deid_evaluation.causes import Causes, cause_totals
 from deid_evaluation.error_sample import ErrorSample
 from deid_evaluation.report.corpus import Corpus, Json, Pair, Shown
 from deid_evaluation.report.people import People
+from deid_evaluation.span_errors import Confusion, Kind, SpanError, span_errors
 
 Groups = Mapping[str, Mapping[str, str | None]]
 

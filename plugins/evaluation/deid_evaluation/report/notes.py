@@ -6,24 +6,14 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from deid_assets.extending import Phi, Profile, SpanSet
-from deid_assets.extending.scoring import (
-    Counts,
-    NoteOutcome,
-    Row,
-    Share,
-    by_patient,
-    fully_redacted,
-    fully_redacted_by_label,
-    is_inside,
-    places,
-    union,
-    worst_notes,
-)
+from deid_assets.extending.scoring import Counts, Row, Share, is_inside, union
 from deid_evaluation.gold_profile import value_key
 from deid_evaluation.label_intervals import left_by_label
 from deid_evaluation.leak_estimates import expected_errors, rare_leaks
+from deid_evaluation.note_outcomes import NoteOutcome, by_patient, fully_redacted, fully_redacted_by_label, worst_notes
 from deid_evaluation.report.corpus import Corpus, Json, System
 from deid_evaluation.report.scores import interval_json
+from deid_evaluation.span_errors import places
 from deid_evaluation.subgroups import Group, subgroups
 
 WORST_NOTES = 20

@@ -8,18 +8,10 @@ from dataclasses import asdict
 from heapq import nsmallest
 
 from deid_assets.extending import SpanSet
-from deid_assets.extending.scoring import (
-    MAX_DETECTORS,
-    Coverage,
-    best_subset,
-    coverage,
-    is_touched,
-    marginals,
-    places,
-    union,
-)
+from deid_assets.extending.scoring import MAX_DETECTORS, Coverage, best_subset, coverage, is_touched, marginals, union
 from deid_evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed, overlap_matrix
 from deid_evaluation.report.corpus import Corpus, Json, Shown, System
+from deid_evaluation.span_errors import places
 from deid_evaluation.system_diff import Difference, differences
 
 MOST_DIFFERENCES = 100

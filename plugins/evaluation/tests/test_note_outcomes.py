@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import DigestError, InputError, OffsetError
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.note_outcomes import (
+from deid_assets.testing import marked
+from deid_evaluation.note_outcomes import (
     NoteOutcome,
     by_patient,
     fully_redacted,
@@ -14,7 +15,6 @@ from deid_assets.evaluation.note_outcomes import (
     share_of,
     worst_notes,
 )
-from deid_assets.testing import marked
 
 NAMES = frozenset({"NAME"})
 

@@ -9,10 +9,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.score import Scheme, evaluate
-from deid_assets.evaluation.span_errors import Kind, span_errors
 from deid_assets.testing import marked
 from deid_evaluation.error_sample import ErrorSample
 from deid_evaluation.shapes import LONGEST, shape
+from deid_evaluation.span_errors import Kind, span_errors
 
 GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>"
 

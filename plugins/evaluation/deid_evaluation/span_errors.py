@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deid_assets.core.errors import DigestError
-from deid_assets.core.phi import Phi, Profile
-from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.intervals import size_of_common, union
+from deid_assets.extending import DigestError, Phi, Profile, Span, SpanSet
+from deid_assets.extending.scoring import size_of_common, union
 
 
 class Kind(StrEnum):

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from deid_assets.core.errors import DigestError, InputError, OffsetError
-from deid_assets.core.phi import Profile
-from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.intervals import is_inside, size, size_of_common, union, wilson
+from deid_assets.extending import DigestError, InputError, OffsetError, Profile, SpanSet
+from deid_assets.extending.scoring import Share, is_inside, size, size_of_common, union, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +27,6 @@ class NoteOutcome:
     left: Mapping[str, int] = field(default_factory=dict)
     left_chars: int = 0
     spurious_chars: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of units with its 95 % Wilson interval."""
-
-    hits: int
-    trials: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """Hits per trial."""
-        return self.hits / self.trials
 
 
 def share_of(hits: int, trials: int) -> Share:
