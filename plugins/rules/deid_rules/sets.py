@@ -84,8 +84,8 @@ def _opening(regex: str) -> str:
         return "digit"
     if first.isalpha():
         return "word" if regex.startswith("(?i") or first.islower() else "Word"
-    if first == "[" and found and more == "A-":
-        return "letter" if "a-z" in regex[found.start(1) :][:12] else "capital"
+    if first == "[" and more == "A-":
+        return "letter"
     return "word" if first == "[" and more.isalpha() else "mark"
 
 
