@@ -29,6 +29,8 @@ NEED_REFERENCE = frozenset({"reference", "likelihood_ratio", "rmia"})
 LOWEST = 0.2
 """Share of the tokens that min-k looks at (Shi et al. 2024)."""
 NEIGHBOURS = 10
+NEIGHBOUR_PARTS = 2
+"""Parts of its words, of about seven, that a masked model is asked for."""
 REPLACED = 0.15
 """Share of the words that a neighbour has others for."""
 GAMMA = 1.0
@@ -161,12 +163,15 @@ def _population(setup: Setup) -> Floats:
 def _neighbourhood(texts: Sequence[str], losses: Floats, setup: Setup) -> Floats:
     """Return how much less likely a text's neighbours are (Mattern et al. 2023).
 
-    A neighbour has other words in places drawn at random, taken from the calibration texts.
+    A neighbour has other words in places drawn at random, taken from the calibration texts. A masked model is asked for
+    ``NEIGHBOUR_PARTS`` of the text and of its neighbours, at the same places: all of it would take 77 readings a text.
     """
     words = [word for text in setup.calibration for word in text.split()] or ["and"]
     made = [neighbour for text in texts for neighbour in neighbours(text, words, seed=setup.seed)]
-    theirs = np.array([one.loss for one in setup.target.tokens(made)]).reshape(len(texts), NEIGHBOURS)
-    found: Floats = theirs.mean(axis=1) - losses
+    masked = setup.target.lm.kind == "masked"
+    own = setup.target.losses(texts, parts=NEIGHBOUR_PARTS) if masked else losses
+    theirs = setup.target.losses(made, parts=NEIGHBOUR_PARTS).reshape(len(texts), NEIGHBOURS)
+    found: Floats = theirs.mean(axis=1) - own
     return found
 
 

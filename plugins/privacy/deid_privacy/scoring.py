@@ -127,6 +127,22 @@ class Scorer:
             found[row].logp[hidden], found[row].mean[hidden], found[row].std[hidden] = scores
         return found
 
+    def losses(self, texts: Sequence[str], *, parts: int) -> Floats:
+        """Return the mean loss per token of each text; of a masked model over the first parts of its words alone.
+
+        A part is hidden together, about 15 % of the words. Texts of as many words are asked at the same places.
+        """
+        if self.lm.kind == "causal":
+            return np.array([one.loss for one in self.tokens(texts)])
+        encoded = self.encode(texts)
+        jobs = [(row, hidden) for row, one in enumerate(encoded) for hidden in _parts(one.words)[:parts]]
+        found = self.hidden([(encoded[row], hidden) for row, hidden in jobs])
+        totals, counts = np.zeros(len(encoded)), np.zeros(len(encoded))
+        for (row, hidden), (logp, _, _) in zip(jobs, found, strict=True):
+            totals[row] -= logp.sum()
+            counts[row] += len(hidden)
+        return totals / np.maximum(counts, 1)
+
     def energies(self, texts: Sequence[str], *, patterns: int = PATTERNS, seed: int = 1) -> Floats:
         """Return E(S) of each text: the mean over mask patterns of the summed logarithms of what they hide.
 

@@ -55,6 +55,15 @@ def test_every_attack_finds_the_members_of_an_over_fitted_model(over_fitted):
     assert {name for name, area in areas.items() if area < 0.75} <= {"energy"}, areas
 
 
+def test_neighbours_find_members_of_a_masked_model_by_a_part_of_their_words(small_world, masked):
+    scorer = Scorer(masked)
+    setup = Setup(scorer, [], texts_of(small_world.corpus.calibration))
+    inside, outside = (texts_of(side)[:40] for side in (small_world.corpus.training, small_world.corpus.held_out))
+    found = [scores(side, setup, ["neighbourhood"])["neighbourhood"] for side in (inside, outside)]
+    assert auc(*found) > 0.8
+    assert scorer.spent.sequences <= (len(inside) + len(outside)) * (7 + 2 * (1 + 10))
+
+
 def test_no_attack_finds_members_of_a_model_that_did_not_read_them(small_world, causal, other):
     setup = Setup(Scorer(other), [], texts_of(small_world.corpus.calibration))
     sides = [scores(texts_of(side), setup) for side in (small_world.corpus.training, small_world.corpus.held_out)]

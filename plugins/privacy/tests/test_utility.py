@@ -14,7 +14,7 @@ from deid_privacy.utility.comparing import Row, Setting, directional, rows
 from deid_privacy.utility.errors import Errors
 from deid_privacy.utility.page import grid_html
 from deid_privacy.utility.running import Grid, Plan, parts
-from deid_privacy.utility.scoring import label_scores, span_scores
+from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
 from deid_privacy.utility.tasks import TASKS, Example, task_data
 from deid_privacy.utility.tuning import Tuning, tune
 from deid_privacy.utility.versions import carried, version_of
@@ -85,6 +85,14 @@ def grid(tmp_path_factory):
     made = Grid(plan, tmp_path_factory.mktemp("grid"))
     made.run()
     return made
+
+
+def test_a_guess_without_text_is_scored_by_what_is_frequent():
+    event, codes = (task_data(name, documents=200, seed=1) for name in ("adverse_drug_event", "icd10"))
+    share = sum("not_caused" in one.labels for one in event.examples) / 200
+    assert guess_scores(event, event.examples, event.examples)["f1"] == pytest.approx(share * 2 * share / (1 + share))
+    assert 0.25 < guess_scores(codes, codes.examples, codes.examples)["f1"] < 0.35
+    assert guess_scores(task_data("phi_ner", documents=9, seed=1), (), ())["f1"] == 0
 
 
 def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):

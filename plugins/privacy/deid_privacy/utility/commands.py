@@ -18,7 +18,10 @@ def add(commands: Any) -> None:
     grid = commands.add_parser("grid", help="encoders by versions of the notes by tasks by folds: a page; resumes")
     grid.add_argument("out", type=Path, help="folder of results; a killed grid goes on there")
     grid.add_argument(
-        "--models", nargs="+", default=["general", "adapted:raw"], help="general, adapted:VERSION, NAME=FOLDER"
+        "--models",
+        nargs="+",
+        default=["general", "adapted:raw"],
+        help="general, adapted:VERSION, NAME=FOLDER, or majority, a guess without text",
     )
     grid.add_argument("--versions", nargs="+", default=["raw"], help="learnt from: raw, or policies")
     grid.add_argument("--tests", nargs="+", default=["raw"], help="tested on: raw, or policies")

@@ -18,10 +18,13 @@ from deid_assets.extending import DeidError, InputError
 from deid_assets.extending.files import atomic_file
 from deid_privacy.utility.encoders import encoder_of
 from deid_privacy.utility.jobs import Job, jobs
+from deid_privacy.utility.scoring import guess_scores
 from deid_privacy.utility.tasks import Example, TaskData, task_data
 from deid_privacy.utility.tuning import Tuning, tune
 from deid_privacy.utility.versions import version_of
 
+MAJORITY = "majority"
+"""In the place of an encoder: a guess that looks at no text."""
 PLAN, JOBS, MODELS = "plan.json", "jobs", "encoders"
 DEV = 0.1
 """Share of the documents beside the test fold that say when to stop."""
@@ -129,6 +132,8 @@ class Grid:
         }  # fmt: skip
 
     def _measured(self, job: Job) -> dict[str, Any]:
+        if job.model == MAJORITY:
+            return self._guessed(job)
         plan = self.plan
         encoder = encoder_of(
             job.model, self.folder / MODELS, documents=plan.documents, steps=plan.steps, detectors=plan.detectors,
@@ -152,6 +157,23 @@ class Grid:
             "best_epoch": tuned.best_epoch,
             "parameters": tuned.parameters,
             "latency_ms": tuned.latency(next(iter(sides.values()))),
+        }
+
+    def _guessed(self, job: Job) -> dict[str, Any]:
+        """Return the scores of a guess that looks at no text, by the labels of the training documents."""
+        data = self._version(job.task, job.version)
+        train, _, test = parts([one.note_id for one in self._version(job.task, "raw").examples], job.fold, self.plan)
+        learnt = _of({one.note_id: one for one in data.examples}, train)
+        sides = {
+            version: _of({one.note_id: one for one in self._version(job.task, version).examples}, test)
+            for version in self.plan.tests
+        }
+        return {
+            "scores": {version: guess_scores(data, learnt, side) for version, side in sides.items()},
+            "tested": {version: len(side) for version, side in sides.items()},
+            "learnt": len(learnt),
+            "parameters": 0,
+            "latency_ms": 0.0,
         }
 
     def _version(self, task: str, version: str) -> TaskData:

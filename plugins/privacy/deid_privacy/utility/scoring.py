@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from deid_assets.extending import tokenize
-from deid_privacy.utility.tasks import Marked
+from deid_privacy.utility.tasks import Example, Marked, TaskData
 
 
 def f1(right: int, found: int, expected: int) -> float:
@@ -54,3 +55,16 @@ def label_scores(gold: Sequence[AbstractSet[str]], found: Sequence[AbstractSet[s
         "f1": sum(each[label] * counts[label][2] for label in every) / support,
         "macro_f1": sum(each.values()) / len(every),
     }
+
+
+def guess_scores(data: TaskData, learnt: Sequence[Example], asked: Sequence[Example]) -> dict[str, float]:
+    """Return the scores of the best guess that looks at no text.
+
+    Of one label it is the most frequent of the documents learnt from; of several, all of them, since support-weighted F1
+    rises with each label that is given; of spans there is none, and the score is 0.
+    """
+    if data.kind == "tokens":
+        return {"f1": 0.0, "token_f1": 0.0}
+    counts = Counter(label for one in learnt for label in one.labels)
+    said = frozenset(counts) if data.kind == "multilabel" else frozenset(dict(counts.most_common(1)))
+    return label_scores([one.labels for one in asked], [said] * len(asked))
