@@ -1,7 +1,7 @@
 """What a masked language model writes in the place of names and places, against lists, as Markdown.
 
 [DEID_CORPORA=<folder with raw/>] python benchmarks/surrogate_mlm.py --model NAME=FOLDER [--model ...]
-    [--learnt NOTES] [--notes N] [--hips-notes N] [--top-k K] [--seed S]
+    [--learnt NOTES] [--notes N] [--hips-notes N] [--document] [--top-k K] [--seed S]
 
 Synthetic notes are replaced at their gold spans, MTSamples at those of the rules. A model's folder is ``masked_lm`` of
 a model that ``deid train`` wrote with ``settings.pretrain.keep = true``. ``--learnt`` names annotated notes that the
@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +73,9 @@ def main() -> None:
     print(conditions(str(options.seed)), flush=True)
     models = dict(model.split("=", 1) for model in options.model)
     policies = {"lists": load_policy("surrogate")} | {
-        name: _policy(name, folder, top_k=options.top_k) for name, folder in models.items()
+        policy.name: policy
+        for name, folder in models.items()
+        for policy in _policies(name, folder, top_k=options.top_k, document=options.document)
     }
     learnt = frozenset(_name_words_of(options.learnt)) if options.learnt else frozenset()
     sets = {"synthetic": list(_synthetic(options.notes, options.seed)), "mtsamples": list(_mtsamples(options.notes))}
@@ -80,7 +83,7 @@ def main() -> None:
     for name, pairs in sets.items():
         for source, policy in policies.items() if pairs else ():
             rates, values = _replaced(pairs, policy)
-            rows.append([name, source, *(f"{rate:,.0f}" for rate in rates), *_figures(values, learnt)])
+            rows.append([name, source, *(f"{rate:,.3g}" for rate in rates), *_figures(values, learnt)])
             labels.append([name, source, *_tagged(values)])
     _table(HEADER, rows)
     _table(("Tagged of", "From", *(label.value for label in WORDED)), labels)
@@ -98,14 +101,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--learnt", type=Path, help="annotated notes that the models were pre-trained on")
     parser.add_argument("--notes", type=int, default=200, help="of each set")
     parser.add_argument("--hips-notes", type=int, default=400, help="0 leaves the attack out")
+    parser.add_argument("--document", action="store_true", help='also with around = "document"')
     parser.add_argument("--top-k", type=int, default=20)
     parser.add_argument("--seed", type=int, default=5)
     return parser.parse_args()
 
 
-def _policy(name: str, folder: str, *, top_k: int) -> Policy:
-    replacer = MaskedSurrogate(folder, top_k=top_k, files=checked_model(folder))
-    return Policy(name, Surrogate(), dict.fromkeys(WORDED, replacer))
+def _policies(name: str, folder: str, *, top_k: int, document: bool) -> Iterator[Policy]:
+    """Yield the policy of a model, and the one that asks it in the notes' own context."""
+    files = checked_model(folder)
+    replacer = MaskedSurrogate(folder, top_k=top_k, files=files)
+    yield Policy(name, Surrogate(), dict.fromkeys(WORDED, replacer))
+    if document:
+        yield Policy(f"{name}, in the note", Surrogate(), dict.fromkeys(WORDED, replace(replacer, around="document")))
 
 
 def _synthetic(count: int, seed: int) -> Iterator[tuple[Note, DisjointSpans]]:
