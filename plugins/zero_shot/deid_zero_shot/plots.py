@@ -37,7 +37,7 @@ def curve_png(threshold: Threshold, *, title: str) -> bytes:
     for name, values, (colour, style) in zip(COLUMNS[1:], columns[1:], _STYLES, strict=True):
         axes.plot(columns[0], values, color=colour, linestyle=style, linewidth=1.2, label=name)
     chosen = threshold.log_threshold / math.log(10)
-    axes.axvline(chosen, color=MUTED, linewidth=0.8)
+    axes.axvline(chosen, color=MUTED, linewidth=0.8, label="chosen")
     axes.set_xlim(max(min(columns[0]), -60), max(columns[0]))
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("Threshold, logarithm to base 10: what scores lower is redacted", fontsize=8, color=MUTED)
