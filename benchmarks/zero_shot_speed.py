@@ -71,8 +71,7 @@ def ways(options: argparse.Namespace, dev: Sequence[Document]) -> Iterator[tuple
     widest = max(options.windows)
     yield "PyTorch fp32, one mask a run", ALONE, widest, method(options.model, "fp32", widest, batch=1), None
     for window in options.windows:
-        for name, model, precision in runtimes:
-            yield name, ALONE, window, method(model, precision, window), None
+        yield "ONNX int8", ALONE, window, method(exported, "int8", window), None
     for window in options.windows:
         for name, model, precision in runtimes:
             yield name, "many words", window, method(model, precision, window, alone=False), None
