@@ -44,6 +44,8 @@ def main() -> None:
     print(conditions(str(options.seed)), "\n", flush=True)
     made = list(islice(long_documents(options.seed), DEVELOPMENT + options.notes))
     dev, notes = made[:DEVELOPMENT], [document.note for document in made[DEVELOPMENT:]]
+    words = sum(len(note.text.split()) for note in notes) / len(notes)
+    print(f"{len(notes)} notes of {words:.0f} words on average\n")
     print(
         "| Runtime | Masked | Window | Notes | CPU s a note | Variants | Against the first | Hours of one core for 1,000 |"
     )
