@@ -15,9 +15,10 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from conditions import conditions
@@ -60,6 +61,7 @@ SETS: Mapping[str, tuple[str, str, str]] = {
 }
 """Language, file below ``annotated`` or made corpus, and label map. None is a test set of its makers."""
 LEAST = 2
+ALONE = "each word alone"
 HEADING = (
     "| System | Threshold | Redacted | Accuracy | F1 | Recall | Precision | PR-AUC | ROC-AUC |\n|---" + "|--:" * 8 + "|"
 )
@@ -87,6 +89,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--set", action="append", choices=SETS)
     parser.add_argument("--notes", type=int, default=10_000, help="of each set, at most")
     parser.add_argument("--variants", type=int, default=0, metavar="N", help="notes of each half to try options on")
+    parser.add_argument(
+        "--option", action="append", metavar="NAME", help="of those that score again; all when not given"
+    )
     parser.add_argument("--against", help="folder of a model of general text")
     parser.add_argument("--window", type=int, default=512)
     parser.add_argument("--precision", default="fp32")
@@ -219,16 +224,21 @@ def _changed(base: Judged, folder: str, options: argparse.Namespace, runtime: Ru
         method = _method(folder, options, runtime, **scoring)
         return Judged(*(score_all(method, part) for part in parts))
 
-    yield "no lemmas", again(lemmas="none")
-    yield "same words visible", again(together=False)
-    yield "mutual information", again(prior=1.0)
-    if options.against:
-        yield "against the other model", again(against=options.against)
-    if runtime.precision != "fp32":
-        yield "fp32", again(replace(runtime, precision="fp32"))
+    rescored: dict[str, Callable[[], Judged]] = {
+        "no lemmas": partial(again, lemmas="none"),
+        "same words visible": partial(again, together=False),
+        "mutual information": partial(again, prior=1.0),
+        "against the other model": partial(again, against=options.against),
+        "fp32": partial(again, replace(runtime, precision="fp32")),
+    }
+    if not options.against:
+        del rescored["against the other model"]
+    wanted = options.option or [*rescored, ALONE]
+    yield from ((name, make()) for name, make in rescored.items() if name in wanted)
+    if ALONE not in wanted:
+        return
     alone = again(alone=True) if options.many else base
-    if options.many:
-        yield "each word alone", alone
+    yield ALONE, alone
     below = choose(points(alone.dev), "f1").log_threshold
     staged = score_all(_method(folder, options, runtime, alone=True), parts[1], below=below)
     yield "alone, in two stages", Judged(alone.dev, staged)
