@@ -45,5 +45,5 @@ def curve_png(threshold: Threshold, *, title: str) -> bytes:
     axes.tick_params(labelsize=8, labelcolor=MUTED, color=GRID)
     axes.grid(color=GRID, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, facecolor="white", edgecolor="none")
     return png(figure)
