@@ -1,10 +1,10 @@
 """What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder] [--target grascco ...] [--plain]
+DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder|bilstm] [--target grascco ...] [--plain]
 
 The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
 ``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from the source and then, with the weights that
-gave, from the target. The last is for the network alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
+gave, from the target. The last is for the networks alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
 part is divided into folds by note, and each note is read by a model that has not seen it. Labels are the seven
 categories of i2b2 2014, of which those are kept that the target and both sources annotate. Intervals are of a paired
 bootstrap over the notes of the target.
@@ -48,7 +48,17 @@ ENCODER = {
     "threads": 1,
 }
 """Settings of the network: a small encoder from nothing. The last epoch is kept, since nothing is held out."""
-ENCODER_GROUPING = 4
+BILSTM = {
+    "optimizer": "adamw",
+    "learning_rate": 0.005,
+    "schedule": "cycle",
+    "max_epochs": 10,
+    "hidden": 96,
+    "locked_dropout": 0.3,
+    "embeddings": [{"kind": "bpemb", "train": True, "vocabulary": 2_000, "width": 50}, {"kind": "character"}],
+}
+"""Settings of the Bi-LSTM-CRF: sub-words learnt on the training notes of both languages, and characters."""
+GROUPING = 4
 MEDDOCAN = "es"
 """The source of real notes: MEDDOCAN's train part, Spanish."""
 COLUMNS = (
@@ -103,14 +113,14 @@ def main() -> None:
     parser.add_argument("--target", choices=TARGETS, action="append", help="all when not given")
     parser.add_argument("--source-notes", type=int, default=60, help="notes of each source")
     parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn at random")
-    parser.add_argument("--tagger", choices=("crf", "encoder"), default="crf")
+    parser.add_argument("--tagger", choices=("crf", "encoder", "bilstm"), default="crf")
     parser.add_argument("--plain", action="store_true", help="train the CRF without the predictions of the rules")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
         sys.exit(f"{root} is not there; set DEID_CORPORA")
-    is_network = options.tagger == "encoder"
+    is_network = options.tagger != "crf"
     recipe = _recipe(options.tagger, seed=options.seed, plain=options.plain)
     rules = "not asked" if options.plain or is_network else "asked"
     print(f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Predictions of the rules: {rules}", flush=True)
@@ -125,8 +135,10 @@ def main() -> None:
 def _recipe(tagger: str, *, seed: int, plain: bool) -> Recipe:
     if tagger == "crf":
         return crf_recipe(labels="category", seed=seed, plain=plain)
+    if tagger == "bilstm":
+        return Recipe(name="bilstm", plugin="flair", labels="category", grouping=GROUPING, seed=seed, settings=BILSTM)
     return Recipe(
-        name="encoder", plugin="transformers", labels="category", grouping=ENCODER_GROUPING, seed=seed, settings=ENCODER
+        name="encoder", plugin="transformers", labels="category", grouping=GROUPING, seed=seed, settings=ENCODER
     )
 
 
