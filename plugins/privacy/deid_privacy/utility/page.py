@@ -38,8 +38,8 @@ def grid_html(
     return study_html(
         kind="What protection costs",
         title=title,
-        about=f"{len(plan.models)} encoders, {len(plan.versions)} versions of the notes, {len(plan.tasks)} tasks, "
-        f"{plan.folds} folds, {plan.documents} notes each; scores are means over folds ± their deviation",
+        about=f"Encoders: {len(plan.models)}, versions of the notes: {len(plan.versions)}, tasks: {len(plan.tasks)} of "
+        f"{plan.documents} notes, folds: {plan.folds}; scores are means over folds ± their deviation",
         tiles={
             "Runs": (f"{len(done):,} of {len(plan.jobs):,}", f"{len(faults)} failed"),
             "Tests": (f"{len(made):,}", "every ordered pair within a task"),

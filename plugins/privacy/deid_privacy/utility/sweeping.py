@@ -57,7 +57,7 @@ def _plot(each: Mapping[str, Sequence[Row]], known: Mapping[str, Errors]) -> byt
             found = [(at, row) for at, version in chosen if (row := _of(own, version))]
             axes.errorbar(
                 [at for at, _ in found], [row.mean for _, row in found], yerr=[row.deviation for _, row in found],
-                marker="o", markersize=3.5, linewidth=1.2, label=task, color=(FILL, "#c2571a", "#3c7d3c", "#8a3ffc")[number % 4],
+                marker="o", markersize=3.5, linewidth=1.2, label=task.replace("_ner", " NER").replace("phi", "PHI").replace("_", " "), color=(FILL, "#c2571a", "#3c7d3c", "#8a3ffc")[number % 4],
             )  # fmt: skip
         axes.set_xlabel(f"{measure.capitalize()} of the redaction", fontsize=8, color=MUTED)
         axes.grid(color=GRID, linewidth=0.6)
