@@ -23,12 +23,9 @@ export HF_HUB_OFFLINE := 1
 
 PIP_INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := deid_assets resources plugins tests benchmarks docs
-PLUGINS := -e plugins/annotation -e plugins/audits -e plugins/rules -e plugins/presidio -e plugins/crf -e plugins/clinical_formats -e plugins/corpus_formats \
-	-e plugins/document_formats -e plugins/edit_maps -e plugins/evaluation -e plugins/gazetteers -e plugins/hips -e plugins/reidentification -e plugins/surrogates \
-	-e plugins/synthesis -e plugins/tagger_analysis
 # Deduce takes minutes to start for the first time.
 TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
-MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
+MANIFESTS := pyproject.toml constraints.txt requirements.txt $(wildcard plugins/*/pyproject.toml)
 
 .PHONY: help run backfill ui test test-all lint types imports bench install install-dev install-all clean
 
@@ -84,7 +81,7 @@ $(VENV)/bin/python $(DEV_BIN)/python:
 
 $(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
 	@echo "Installing what the main job needs (about two minutes the first time)"
-	@$(PIP_INSTALL) -e . $(PLUGINS)
+	@$(PIP_INSTALL) --requirement requirements.txt
 	@touch $@
 
 $(DEV)/.dev: $(MANIFESTS) | $(DEV_BIN)/python

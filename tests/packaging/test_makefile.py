@@ -23,7 +23,8 @@ def plugins_of(commands: str) -> set[str]:
 
 
 def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
-    assert plugins_of(steps("run")) == {
+    assert "--requirement requirements.txt" in steps("run")
+    assert plugins_of((ROOT / "requirements.txt").read_text(encoding="utf-8")) == {
         "rules",
         "presidio",
         "crf",
