@@ -1,4 +1,4 @@
-"""tagger_<recipe> and onnx_<recipe>: models of one's own notes, with cards and gates."""
+"""tagger_<recipe>: models of one's own notes, with cards and gates."""
 
 import json
 import shutil
@@ -8,7 +8,6 @@ from pathlib import Path
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
 from deid_assets.assets.training_corpus import TRAINING_CORPUS, held_out_gold, read_materials
-from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import DeidError, InputError, PluginError
 from deid_assets.core.span import SpanSet
@@ -24,7 +23,6 @@ from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Recipe, read_card, train_model
 from deid_assets.training.analyses import ANALYSES, TaggerAnalysis
 from deid_assets.training.card import TAGGER
-from deid_assets.training.export import Parity, export_model
 from deid_assets.training.promotion import judge
 from deid_assets.training.run import make_task, open_model
 from deid_assets.training.scoring import score_outcomes
@@ -40,11 +38,6 @@ TAGGER_CHECKS = (
         blocking=False,
     ),
 )
-ONNX_CHECKS = (
-    Check("parity", "The fp32 graph finds the very spans of the network, on every development note."),
-    Check("loss", "The precision in use loses little of the network's F1."),
-)
-
 ENOUGH_PATIENTS = 10
 """Patients below which the development score of a tagger is reported as weak."""
 
@@ -55,7 +48,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     What is signed is scored here: the card of a folder that was there may say anything. Where the recipe and its plugin
     are those of the model in use and the notes alone are others, the new one is stored only if it is better.
     """
-    work = _work_folder(installation) / recipe.name
+    work = work_folder(installation) / recipe.name
     materials = read_materials(installation, recipe)
     train_model(recipe, materials, work)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
@@ -192,7 +185,7 @@ def _is_as_its_card(model: Path, dev: Sequence[Document], recipe: Recipe) -> boo
     return bool(scored.to_json()["labels"] == card.dev["labels"])
 
 
-def _work_folder(installation: Installation) -> Path:
+def work_folder(installation: Installation) -> Path:
     """Return the folder that models are trained in, which its owner alone may open."""
     folder = installation.settings.home / "training"
     folder.mkdir(parents=True, exist_ok=True)
@@ -264,49 +257,3 @@ def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
     tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}
     pictures = {name: show_png(png, title=title) for one in analyses for name, (title, png) in one.pictures.items()}
     return {**tables, **pictures}
-
-
-def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
-    """Export a recipe's network and compare the export with it on the development notes."""
-    asset = Family.TAGGER.of(recipe.name)
-    materials = read_materials(installation, recipe)
-    dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
-    work = _work_folder(installation) / f"{recipe.name}-onnx"
-    card, parities = export_model(installation.taggers.unpacked(asset), work, dev)
-    used = next((parity for parity in parities if parity.precision == recipe.onnx), None)
-    exact = next(parity for parity in parities if parity.precision == "fp32")
-    return AssetOutput(
-        tables={"files": pack(work)},
-        sources=[installation.files.receipt(name, ALL) for name in (TRAINING_CORPUS, asset)],
-        verdicts=[
-            Verdict(
-                "parity",
-                exact.holds,
-                True,
-                {"differing_spans": exact.differing_spans, "spans": exact.spans},
-                "At fp32.",
-            ),
-            Verdict(
-                "loss",
-                used is not None and used.holds,
-                True,
-                {"f1": used.exported_f1, "network_f1": used.f1} if used else {"exported": 0},
-                f"At {recipe.onnx}.",
-            ),
-        ],
-        counts={"card": card_digest(work, key=installation.key), "bytes": card.size_bytes},
-        metadata={"precisions": Markdown(_parities_md(parities))},
-    )
-
-
-def _parities_md(parities: Sequence[Parity]) -> str:
-    rows = [
-        (
-            parity.precision,
-            f"{parity.differing_spans:,} of {parity.spans:,}",
-            f"{parity.exported_f1:.4f}",
-            f"{parity.change:+.4f}",
-        )
-        for parity in parities
-    ]
-    return table_md(["Precision", "Other spans", "F1", "Change"], rows, left=1)

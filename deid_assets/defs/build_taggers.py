@@ -6,7 +6,7 @@ from functools import partial
 
 import dagster as dg
 
-from deid_assets.assets import training, training_corpus
+from deid_assets.assets import exporting, training, training_corpus
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
@@ -72,10 +72,10 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
     if family_of(model_asset(recipe, plugins)) is not Family.ONNX or ONNX not in plugins:
         return [tagger]
     exported = audited_asset(
-        partial(training.make_onnx, recipe=recipe),
+        partial(exporting.make_onnx, recipe=recipe),
         AssetDeclaration(
             key=Family.ONNX.of(recipe.name),
-            checks=training.ONNX_CHECKS,
+            checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
             code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
             group=GROUP,
