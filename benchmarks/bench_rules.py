@@ -12,6 +12,7 @@ import argparse
 import os
 import resource
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def cut(text: str, size: int = NOTE_CHARS) -> list[Note]:
 def show_peers(names: list[str]) -> None:
     """Print what each detector takes for the same notes: the first pass, then the best and the median of five by turns."""
     notes = real_notes(PEER_CHARS)[:PEER_NOTES]
+    if not notes:
+        sys.exit("MTSamples is not there; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl")
     detectors = {name: load(name) for name in ("rules", *names)}
     rates: dict[str, list[float]] = {name: [] for name in detectors}
     for _ in range(6):
