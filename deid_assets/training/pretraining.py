@@ -91,8 +91,8 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
     part = out.with_name(out.name + PART)
     part.mkdir(parents=True, mode=0o700, exist_ok=True)
     trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
-    known = frozenset(digests) | _read_before(settings)
-    record = Record(recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), known)
+    read = frozenset(digests) | _read_before(settings)
+    record = Record(recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), read)
     _write(part, record)
     if out.exists():
         out.rmdir()
@@ -101,7 +101,7 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
 
 
 def _read_before(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the digests of the notes that the model which is gone on from has read, where it is such a folder."""
+    """Return the digests of the notes that the model to start from has read, where its folder tells."""
     base = Path(str(settings.get("encoder", "")))
     return read_record(base).digests if (base / RECORD).is_file() else frozenset()
 
