@@ -110,11 +110,14 @@ def test_storing_again_changes_nothing(vault):
 
 
 def test_the_database_shows_neither_text_nor_ids_nor_reasons(vault, tmp_path):
-    reidentify(vault, [given_out(LEE)], REQUEST)
+    # Long words: two bytes also occur in random ones.
+    told = entry("note-4711", "Dr. Ashworth saw Ann.", (4, 12), patient="patient-0815")
+    vault.store([told])
+    assert reidentify(vault, [given_out(told)], REQUEST) == [told.note]
     vault.close()
     content = b"".join(path.read_bytes() for path in (tmp_path / "v").iterdir())
 
-    assert [word for word in (b"Lee", b"n1", b"p1", b"trial", b"NAME") if word in content] == []
+    assert [word for word in (b"Ashworth", b"note-4711", b"patient-0815", b"trial", b"[NAME]") if word in content] == []
     assert b"officer" in content
 
 
