@@ -32,7 +32,8 @@ def main() -> None:
     from test_families import our_spans, pipeline_spans
 
     from deid_published import PublishedDetector
-    from deid_published.adding import Wanted, add
+    from deid_published.adding import add
+    from deid_published.writing import Wanted
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=200)

@@ -14,7 +14,7 @@ from deid_assets.extending import Note, Phi, PluginError
 from deid_gliner.network import CONFIG, GRAPH, Settings, load, longest, quiet, spans_of
 from deid_onnx.session import cores
 from deid_published.labels import LabelChoice, built_in, chosen, decided
-from deid_published.library import FILES, Wanted, write_model
+from deid_published.library import FILES, LibraryWanted, write_model
 
 PROMPTS = (
     "person", "date of birth", "date", "age", "phone number", "fax number", "email address", "url", "ip address",
@@ -55,7 +55,7 @@ class Importer:
             PluginError: The model cannot be used; one line says why.
             ConfigError: A prompt is not decided; a proposal stands beside where the folder would be.
         """
-        wanted = Wanted(library=self.name, **options)
+        wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
         config = _config(source)
         choice = chosen(

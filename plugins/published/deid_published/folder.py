@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,8 +106,3 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of files of a folder, by name."""
-    return {name: sha256(folder / name) for name in names}

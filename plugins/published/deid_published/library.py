@@ -4,42 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import ConfigError, Phi, PluginError
-from deid_assets.extending.files import replace_folder
 from deid_published.folder import CARD, FORMAT, check_files, sha256
 from deid_published.labels import LabelChoice
+from deid_published.writing import Wanted, files_of, write_folder
 
 FILES = "model"
 """Folder, in that of an added model, of the files that its library reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What was asked for. ``library`` is the name of the detector, the others are as ``deid models add`` takes them."""
+class LibraryWanted(Wanted):
+    """The same of a model that a library runs. ``library`` is the name of the detector."""
 
     library: str
-    source: str
-    name: str
-    out: Path
-    labels: str = ""
-    aggregation: str = ""
-    words: str = ""
-    window: int = 0
-    fetch: bool = False
-    revision: str = ""
-    trust: bool = False
-
-    @property
-    def proposal(self) -> Path:
-        """File for a label map, where there is none."""
-        return self.out.with_name(f"{self.name}.labels.toml")
 
     def folder(self) -> Path:
         """Return the folder of the model.
@@ -99,13 +82,13 @@ def read_model(path: Path, library: str) -> LibraryModel:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(f"{path}: {CARD} is broken ({type(error).__name__}); add the model again") from None
     check_files(path, files)
-    if more := sorted(_names(path) - set(files)):
+    if more := sorted(files_of(path) - set(files) - {CARD}):
         raise PluginError(f"{path / more[0]}: not a file that was added; remove it, or add the model again")
     return found
 
 
 def write_model(
-    wanted: Wanted,
+    wanted: LibraryWanted,
     labels: Mapping[str, Phi | None],
     choice: LabelChoice,
     fill: Callable[[Path], Mapping[str, Any]],
@@ -121,41 +104,14 @@ def write_model(
         check: Reads the added model as the detector will, and returns what the card says of that; it raises where
             the model cannot be used.
     """
-    part = wanted.out.with_name(wanted.out.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    (part / FILES).mkdir(parents=True, mode=0o700)
     source = Path(wanted.source)
-    try:
-        card: dict[str, Any] = {
-            "format": FORMAT,
+
+    def filled(folder: Path) -> Mapping[str, Any]:
+        (folder / FILES).mkdir()
+        return {
             "library": wanted.library,
-            "name": wanted.name,
-            "source": source.name,
-            "source_files": {name: sha256(source / name) for name in sorted(_files(source))},
-            "trusted": wanted.trust,
-            "labels": {label: category.value if category else None for label, category in labels.items()},
-            "label_map": choice.name,
-            "facts": dict(choice.facts),
-            "added_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "source_files": {name: sha256(source / name) for name in sorted(files_of(source))},
+            **fill(folder / FILES),
         }
-        card |= fill(part / FILES)
-        card["files"] = {name: sha256(part / name) for name in sorted(_names(part))}
-        _write(part, card)
-        card["check"] = check(part)
-        _write(part, card)
-        replace_folder(part, wanted.out)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return card
 
-
-def _write(folder: Path, card: Mapping[str, Any]) -> None:
-    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _files(folder: Path) -> set[str]:
-    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
-
-
-def _names(folder: Path) -> set[str]:
-    return _files(folder) - {CARD}
+    return write_folder(wanted, source.name, labels, choice, filled, lambda folder: {"check": check(folder)})

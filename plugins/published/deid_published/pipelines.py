@@ -10,7 +10,7 @@ from typing import Any
 
 from deid_assets.extending import Note, PluginError, Span, SpanSet, UnknownLabelError
 from deid_published.labels import LabelChoice, built_in, chosen, decided
-from deid_published.library import FILES, Wanted, read_model, write_model
+from deid_published.library import FILES, LibraryWanted, read_model, write_model
 
 Entity = tuple[int, int, str]
 """First character, the one behind the last, label."""
@@ -111,7 +111,7 @@ class PipelineImporter:
             ConfigError: A label is not decided; a proposal stands beside where the folder would be.
             UnknownLabelError: It set an entity under a label that the label map does not decide.
         """
-        wanted = Wanted(library=self.name, **options)
+        wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
         if pythons := sorted(source.rglob("*.py")):
             raise PluginError(f"{pythons[0]}: it brings code of its own, which is not run; choose another model")
@@ -130,7 +130,7 @@ class PipelineImporter:
 
         return write_model(wanted, mapped, choice, fill, check)
 
-    def _labels_of(self, source: Path, wanted: Wanted) -> Sequence[str]:
+    def _labels_of(self, source: Path, wanted: LibraryWanted) -> Sequence[str]:
         """Return the labels of a pipeline, read from a copy beside where the folder will be."""
         wanted.out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=wanted.out.parent) as name:

@@ -11,7 +11,8 @@ from families_here import BIO, notes, save
 from safetensors.torch import load_file, save_file
 
 from deid_assets.core.errors import ConfigError, PluginError
-from deid_published.adding import Wanted, add
+from deid_published.adding import add
+from deid_published.writing import Wanted
 
 
 @pytest.fixture(scope="module")

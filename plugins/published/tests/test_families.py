@@ -15,8 +15,9 @@ from deid_assets import Note
 from deid_assets.core.errors import PluginError
 from deid_assets.testing import check_detector
 from deid_published import PublishedDetector
-from deid_published.adding import Wanted, add
+from deid_published.adding import add
 from deid_published.aggregation import AGGREGATIONS
+from deid_published.writing import Wanted
 
 LABELS = """
 [labels]
