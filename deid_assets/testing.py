@@ -1,17 +1,20 @@
-"""For plugin authors: marked text and the contract every detector must keep."""
+"""For plugin authors: marked text, what a policy makes of it, and the contract every detector must keep."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from unittest.mock import patch
 
 from deid_assets.core.detector import Detector, check_spans
 from deid_assets.core.errors import DetectorError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span, SpanSet
+from deid_assets.core.redact import Policy, redact
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 
 _MARK = re.compile(r"<([A-Z_]+)>(.*?)</\1>", re.DOTALL)
 
@@ -51,6 +54,29 @@ def mark(note: Note, spans: Iterable[Span]) -> str:
         parts += [note.text[cursor : span.start], f"<{span.label}>{note.text[span.start : span.end]}</{span.label}>"]
         cursor = span.end
     return "".join([*parts, note.text[cursor:]])
+
+
+def redact_marked(
+    text: str,
+    policy: Policy | str,
+    *,
+    key: Key,
+    lang: str = "en",
+    patient_id: str = "patient-1",
+    note_id: str = "note-1",
+) -> str:
+    """Return marked text as a policy redacts it.
+
+    Raises:
+        ValueError: A mark is not a PHI category.
+        PolicyError: There is no such policy, or an action could not be carried out.
+    """
+    from deid_assets.policies import load_policy  # noqa: PLC0415 - loads pydantic, which detectors do not need
+
+    note, spans = marked(text, note_id=note_id, lang=lang)
+    note = replace(note, patient_id=patient_id)
+    chosen = load_policy(policy) if isinstance(policy, str) else policy
+    return redact(note, DisjointSpans.of(note, spans), chosen, key=key).text
 
 
 def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from deid_assets.core.keys import Key
-from deid_assets.core.redact import Policy, redact
-from deid_assets.core.span import DisjointSpans
-from deid_assets.policies import load_policy
-from deid_assets.testing import marked
+from deid_assets.testing import redact_marked
 
 KEY = Key(b"a key for tests, 24 bytes")
 
@@ -23,10 +19,7 @@ def key() -> Key:
 
 @pytest.fixture(scope="session")
 def redacted() -> Callable[..., str]:
-    def run(text, policy="surrogate", *, lang="en", patient_id="patient-1", note_id="note-1", key=KEY):
-        note, spans = marked(text, note_id=note_id, lang=lang)
-        note = replace(note, patient_id=patient_id)
-        chosen = policy if isinstance(policy, Policy) else load_policy(policy)
-        return redact(note, DisjointSpans.of(note, spans), chosen, key=key).text
+    def run(text, policy="surrogate", *, key=KEY, **of_note):
+        return redact_marked(text, policy, key=key, **of_note)
 
     return run
