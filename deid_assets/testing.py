@@ -58,7 +58,7 @@ def mark(note: Note, spans: Iterable[Span]) -> str:
 
 def redact_marked(
     text: str,
-    policy: Policy | str,
+    policy: Policy,
     *,
     key: Key,
     lang: str = "en",
@@ -69,14 +69,11 @@ def redact_marked(
 
     Raises:
         ValueError: A mark is not a PHI category.
-        PolicyError: There is no such policy, or an action could not be carried out.
+        PolicyError: An action could not be carried out.
     """
-    from deid_assets.policies import load_policy  # noqa: PLC0415 - loads pydantic, which detectors do not need
-
     note, spans = marked(text, note_id=note_id, lang=lang)
     note = replace(note, patient_id=patient_id)
-    chosen = load_policy(policy) if isinstance(policy, str) else policy
-    return redact(note, DisjointSpans.of(note, spans), chosen, key=key).text
+    return redact(note, DisjointSpans.of(note, spans), policy, key=key).text
 
 
 def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from deid_assets.core.keys import Key
+from deid_assets.core.redact import Policy
+from deid_assets.policies import load_policy
 from deid_assets.testing import redact_marked
 
 KEY = Key(b"a key for tests, 24 bytes")
@@ -20,6 +22,7 @@ def key() -> Key:
 @pytest.fixture(scope="session")
 def redacted() -> Callable[..., str]:
     def run(text, policy="surrogate", *, key=KEY, **of_note):
-        return redact_marked(text, policy, key=key, **of_note)
+        chosen = policy if isinstance(policy, Policy) else load_policy(policy)
+        return redact_marked(text, chosen, key=key, **of_note)
 
     return run
