@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Difference, Interval, Measure, Row
@@ -14,6 +14,7 @@ from deid_assets.evaluation.intervals import wilson
 RESAMPLES = 1_000
 """Draws behind an interval and a p, which is therefore never below 0.001."""
 _BOUNDS = (0.025, 0.975)
+Seed = int | Sequence[int] | np.random.Generator
 _MEASURES: tuple[Measure, ...] = tuple((scheme, ratio) for scheme in COLUMNS for ratio in RATIOS)
 _ROUNDING = 1e-12
 """Two differences of ratios closer than this are equal."""
@@ -131,14 +132,33 @@ def check_resamples(resamples: int) -> None:
         raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
 
 
-def totals_of_draws(table: Floats, resamples: int, seed: Sequence[int]) -> Floats:
+def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
     """Return the totals of every draw of units with replacement, (resamples, columns), from (units, columns)."""
     units = len(table)
-    generator = np.random.default_rng(seed)
     totals = np.empty((resamples, table.shape[1]))
-    for draw in totals:
-        draw[:] = np.bincount(generator.integers(0, units, units), minlength=units).astype(np.float64) @ table
+    for total, (drawn,) in zip(totals, resampled([units], resamples, seed), strict=True):
+        total[:] = np.bincount(drawn, minlength=units).astype(np.float64) @ table
     return totals
+
+
+def resampled(sizes: Sequence[int], resamples: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], ...]]:
+    """Yield for every draw and each of some sets as many of its units, by number, with replacement (Efron 1979)."""
+    generator = np.random.default_rng(seed)
+    for _ in range(resamples):
+        yield tuple(generator.integers(0, size, size) for size in sizes)
+
+
+def percentiles(drawn: ArrayLike) -> tuple[float, float]:
+    """Return the bounds of the 95 % of the draws in the middle; those that are NaN are left out."""
+    low, high = np.nanquantile(np.asarray(drawn, dtype=np.float64), _BOUNDS)
+    return float(low), float(high)
+
+
+def auc(positives: Floats, negatives: Floats) -> float:
+    """Return the chance that a positive ranks above a negative, ties half: the area under the ROC curve."""
+    others = np.sort(negatives)
+    above = np.searchsorted(others, positives, "left") + np.searchsorted(others, positives, "right")
+    return float(above.sum() / (2 * len(positives) * len(others)))
 
 
 def bounds(value: float, drawn: Floats, trials: int) -> tuple[float, float]:
@@ -146,8 +166,7 @@ def bounds(value: float, drawn: Floats, trials: int) -> tuple[float, float]:
     if trials < 2:
         return 0.0, 1.0
     if 0 < value < 1:
-        low, high = np.nanquantile(drawn, _BOUNDS)
-        return float(low), float(high)
+        return percentiles(drawn)
     return wilson(trials if value else 0, trials)
 
 
@@ -157,10 +176,10 @@ def _differences(
     found = {}
     for at, measure in _defined(observed):
         value = float(observed[at])
-        low, high = np.nanquantile(drawn[:, at], _BOUNDS) if trials[at] > 1 else (-1.0, 1.0)
+        low, high = percentiles(drawn[:, at]) if trials[at] > 1 else (-1.0, 1.0)
         smaller = int(np.count_nonzero(np.abs(exchanged[:, at]) < abs(value) - _ROUNDING))  # NaN is not smaller
         as_large = len(exchanged) - smaller
-        found[measure] = Difference(value, float(low), float(high), (as_large + 1) / (len(exchanged) + 1))
+        found[measure] = Difference(value, low, high, (as_large + 1) / (len(exchanged) + 1))
     return found
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from deid_assets.core.errors import InputError
 from deid_assets.evaluation.intervals import wilson
 
-LEVEL = 0.95
 _ROUNDING = 1e-9
 
 
@@ -80,14 +79,14 @@ class Measurement:
         Raises:
             InputError: Fewer than 100 draws are numbers.
         """
-        import numpy as np  # noqa: PLC0415 - reports are made without it
+        from deid_assets.evaluation.resampling import percentiles  # noqa: PLC0415 - reports are made without numpy
 
-        drawn = np.array([draw for draw in draws if isfinite(draw)], dtype=np.float64)
+        drawn = [draw for draw in draws if isfinite(draw)]
         if len(drawn) < 100:
             raise InputError(f"measurement {name!r} has {len(drawn)} usable draws; an interval needs 100")
-        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = percentiles(drawn)
         return cls(
-            name=name, value=float(value), low=min(float(low), float(value)), high=max(float(high), float(value)),
+            name=name, value=float(value), low=min(low, float(value)), high=max(high, float(value)),
             chance=chance, units=units, **about,
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from deid_assets.core.trainer import Document, tag_label
 from deid_assets.evaluation.comparison import COLUMNS, Row
 from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.intervals import wilson
+from deid_assets.evaluation.resampling import percentiles, totals_of_draws
 from deid_assets.evaluation.six_scores import Granularity, Level, six_scores
 
 RESAMPLES = 1_000
@@ -43,12 +44,9 @@ class TagScores:
 
     def f1_interval(self, *, seed: int = 0) -> tuple[float, float]:
         """Return the 95 % percentile bootstrap interval of micro F1, resampling notes."""
-        table = np.array([(one.tp, one.fp, one.fn) for one in self.notes], dtype=np.int64)
-        drawn = np.random.default_rng(seed).integers(len(table), size=(RESAMPLES, len(table)))
-        tp, fp, fn = np.moveaxis(table[drawn].sum(axis=1), 1, 0)
-        f1 = 2 * tp / np.maximum(2 * tp + fp + fn, 1)
-        low, high = np.percentile(f1, [2.5, 97.5])
-        return float(low), float(high)
+        table = np.array([(one.tp, one.fp, one.fn) for one in self.notes], dtype=np.float64)
+        tp, fp, fn = totals_of_draws(table, RESAMPLES, seed).T
+        return percentiles(2 * tp / np.maximum(2 * tp + fp + fn, 1))
 
     def to_json(self) -> dict[str, Any]:
         """Return what a card keeps."""

@@ -12,7 +12,7 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import HARMONISED
 from deid_assets.evaluation.comparison import COLUMNS, SCHEMES, Ratio
 from deid_assets.evaluation.intervals import wilson
-from deid_assets.evaluation.resampling import compare
+from deid_assets.evaluation.resampling import auc, compare, percentiles, resampled
 from deid_assets.evaluation.score import Scheme, evaluate_by_note, pair
 from deid_assets.testing import marked
 
@@ -165,3 +165,25 @@ def test_rows_of_notes_add_up_to_the_evaluation():
 def test_what_cannot_be_compared_is_refused(given, options, error):
     with pytest.raises(error):
         compare(given, **options)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=9), st.lists(st.integers(0, 5), min_size=1, max_size=9))
+def test_the_area_is_the_share_of_pairs_in_the_right_order(positives, negatives):
+    pairs = [(one > other) + (one == other) / 2 for one, other in product(positives, negatives)]
+
+    assert auc(np.array(positives, float), np.array(negatives, float)) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_draws_of_several_sets_come_from_one_stream_of_numbers():
+    rng = np.random.default_rng(3)
+    expected = [(rng.integers(0, 4, 4), rng.integers(0, 6, 6)) for _ in range(5)]
+
+    found = list(resampled((4, 6), 5, 3))
+
+    assert all(
+        (one == other).all() for pair in zip(found, expected, strict=True) for one, other in zip(*pair, strict=True)
+    )
+
+
+def test_bounds_leave_out_what_is_not_defined():
+    assert percentiles([*range(1_001), math.nan]) == (25.0, 975.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deid_assets.extending import DigestError, InputError, Profile, SpanSet
+from deid_assets.extending.measuring import auc
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -184,8 +185,7 @@ def roc(predictions: Ranked) -> Roc:
     curve = sweep(Ranked(predictions.scores, predictions.right))
     tpr = np.concatenate([[0.0], curve.tp / positives])
     fpr = np.concatenate([[0.0], curve.fp / negatives])
-    area = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-    return Roc(fpr, tpr, area)
+    return Roc(fpr, tpr, auc(predictions.scores[predictions.right], predictions.scores[~predictions.right]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from deid_assets.extending.measuring import auc, percentiles, resampled
+
 RESAMPLES = 500
-LEVEL = 0.95
 Interval = tuple[float, float, float]
 """Value, lower and upper bound."""
 
@@ -74,12 +75,11 @@ def judge(
         sure = 1.0 if leftovers else None
         return Yield(len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at, by_group)
     values = np.array(
-        [_measured(truth, np.ones(len(truth)))]
+        [_measured(truth, np.ones(len(truth), np.int64))]
         + [_measured(truth, weights) for weights in _resampled(notes, generator)]
     )
-    bounds = np.nanquantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    auc, precision = ((float(values[0, at]), float(bounds[0, at]), float(bounds[1, at])) for at in (0, 1))
-    return Yield(len(truth), leftovers, auc, precision, found_at, by_group)
+    area, precision = ((float(values[0, at]), *percentiles(values[1:, at])) for at in (0, 1))
+    return Yield(len(truth), leftovers, area, precision, found_at, by_group)
 
 
 def _by_group(truth: NDArray[np.bool_], groups: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -89,19 +89,19 @@ def _by_group(truth: NDArray[np.bool_], groups: Sequence[str]) -> dict[str, tupl
     return {group: (count, picked[group]) for group, count in sorted(everything.items())}
 
 
-def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.float64]]:
+def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.int64]]:
     """Return, per resample, how often each candidate's note was drawn."""
     count = int(notes.max()) + 1
-    draws = (generator.integers(0, count, count) for _ in range(RESAMPLES))
-    return [np.bincount(drawn, minlength=count)[notes].astype(np.float64) for drawn in draws]
+    draws = resampled([count], RESAMPLES, generator)
+    return [np.bincount(drawn, minlength=count)[notes] for (drawn,) in draws]
 
 
-def _measured(truth: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[float, float]:
+def _measured(truth: NDArray[np.bool_], weights: NDArray[np.int64]) -> tuple[float, float]:
     """Return area and precision of a ranking, best first, each candidate counted with its weight."""
-    real, others = weights * truth, weights * ~truth
-    total, rest = real.sum(), others.sum()
-    if not total or not rest:
+    total = weights[truth].sum()
+    if not 0 < total < weights.sum():
         return float("nan"), float("nan")
-    above = (rest - np.cumsum(others)) * real
+    drawn = np.repeat(truth, weights)
+    height = -np.repeat(np.arange(len(truth), dtype=np.float64), weights)
     looked_at = np.cumsum(weights) <= total
-    return float(above.sum() / (total * rest)), float(real[looked_at].sum() / total)
+    return auc(height[drawn], height[~drawn]), float(weights[truth & looked_at].sum() / total)

@@ -194,3 +194,14 @@ def test_what_is_picked_is_counted_by_category():
     finding = attack(cases, [TAG], key=KEY, setting=Setting(()))[0].to_json()
 
     assert finding["by_category"] == {"NAME": [finding["leftovers"]] * 2}
+
+
+def test_the_interval_of_a_ranking_is_drawn_over_notes():
+    """Figures of the weighted sums that stood here before, at commit 0c2051d."""
+    rng = np.random.default_rng(5)
+    rng.normal(size=190)
+    truth = rng.random(300) < 0.3
+    scores = np.round(rng.normal(size=300) - truth, 1)
+    found = judge(-scores, truth.tolist(), np.repeat(np.arange(30), 10).tolist(), at=[5], seed=2)
+    assert found.auc == pytest.approx((0.7490919946, 0.6843454061, 0.8123984669))
+    assert found.precision == pytest.approx((0.5346534653, 0.4207388364, 0.6505194856))

@@ -11,7 +11,7 @@ import numpy as np
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Rule, Table, conclude
-from deid_assets.extending.measuring import wilson
+from deid_assets.extending.measuring import resampled, wilson
 from deid_privacy.auditing import measured, opened, work
 from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
@@ -132,13 +132,10 @@ def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
     words = [text.split() for text in texts]
     for n in (4, 5):
         each = np.array(bleu_of_each(words, n, seed=seed))
-        draws = [float(each[rng.integers(0, len(each), len(each))].mean()) for _ in range(RESAMPLES)]
+        draws = [float(each[rows].mean()) for (rows,) in resampled([len(each)], RESAMPLES, rng)]
         found.append(Measurement.of_draws(f"Self-BLEU {n}", float(each.mean()), draws, units=len(each), **about))
     every = [word for own_words in words for word in own_words]
-    draws = []
-    for _ in range(100):
-        rows = rng.integers(0, len(words), len(words))
-        draws.append(zipf([word for row in rows for word in words[row]]))
+    draws = [zipf([word for row in rows for word in words[row]]) for (rows,) in resampled([len(words)], 100, rng)]
     found.append(Measurement.of_draws("Zipf's exponent", zipf(every), draws, units=len(words), **about))
     return found
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
+from deid_assets.extending.measuring import auc
 from deid_privacy.auditing import SURE, Samples, control, measured, opened, samples, work
 from deid_privacy.controls import MOST, over_fitted
-from deid_privacy.measures import FEWEST, Decision, auc, check_sizes, estimated, grouped, ranking, threshold
+from deid_privacy.measures import FEWEST, Decision, check_sizes, estimated, grouped, ranking, threshold
 from deid_privacy.membership import ATTACKS, Floats, Setup, check_disjoint, scores
 from deid_privacy.scoring import Scorer
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deid_assets.extending import InputError
-from deid_privacy.measures import Estimate, auc, difference, estimated
+from deid_assets.extending.measuring import auc
+from deid_privacy.measures import Estimate, difference, estimated
 from deid_privacy.membership import Setup, check_disjoint, scores
 from deid_privacy.scoring import Scorer
 from deid_privacy.slots import Question, answered, summary

@@ -15,10 +15,11 @@ import numpy as np
 
 from deid_assets import Failed, Note, deidentify_notes
 from deid_assets.extending import ConfigError
+from deid_assets.extending.measuring import auc
 from deid_generative.newmodel import make_model, make_tokenizer
 from deid_generative.settings import NewModel
 from deid_privacy.canaries import questions_of
-from deid_privacy.measures import Estimate, auc, bootstrap, estimated
+from deid_privacy.measures import Estimate, bootstrap, estimated
 from deid_privacy.opened import LanguageModel, fitted
 from deid_privacy.planted import Planted, name_questions, planted_corpus
 from deid_privacy.private import ACCOUNTANTS, Course, Guarantee, guarantee_for, train_private

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
-from deid_assets.extending.measuring import wilson
+from deid_assets.extending.measuring import auc, percentiles, resampled, wilson
 
 Floats = NDArray[np.float64]
 RESAMPLES = 500
-LEVEL = 0.95
 FEWEST = 20
 """Fewest units on each side for an interval."""
 PER_RATE = 1.0
@@ -56,21 +55,6 @@ def check_sizes(members: int, others: int, *, unit: str) -> None:
             raise InputError(f"the {side} has {count} {unit}, an interval needs {FEWEST}; give more notes")
 
 
-def auc(inside: Floats, outside: Floats) -> float:
-    """Return the chance that one of the in-set ranks above one of the out-set; ties count half."""
-    both = np.concatenate([inside, outside])
-    ranks = _ranks(both)[: len(inside)]
-    return float((ranks.sum() - len(inside) * (len(inside) + 1) / 2) / (len(inside) * len(outside)))
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return ranks from 1; equal values have their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    mean: Floats = (last - (counts - 1) / 2)[inverse]
-    return mean
-
-
 def true_positives_at(inside: Floats, outside: Floats, rate: float) -> float:
     """Return the share of the in-set above the threshold that at most a share of the out-set exceeds."""
     allowed = math.floor(rate * len(outside) + 1e-9)
@@ -82,13 +66,8 @@ def bootstrap(
     inside: Floats, outside: Floats, measure: Callable[[Floats, Floats], float], *, seed: int = 1
 ) -> tuple[float, float]:
     """Return the bounds of a measure at 95 %, both sets resampled unit by unit."""
-    rng = np.random.default_rng(seed)
-    drawn = [
-        measure(inside[rng.integers(0, len(inside), len(inside))], outside[rng.integers(0, len(outside), len(outside))])
-        for _ in range(RESAMPLES)
-    ]
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    sizes = len(inside), len(outside)
+    return percentiles([measure(inside[rows], outside[columns]) for rows, columns in resampled(sizes, RESAMPLES, seed)])
 
 
 def estimated(
@@ -242,16 +221,13 @@ def difference(
     if len(first) != len(second) or len(outside) != len(others):
         raise InputError(f"the twins have {len(first)} and {len(second)} samples; a twin has as many as its original")
     check_sizes(len(first), len(outside), unit="samples")
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(RESAMPLES):
-        rows = rng.integers(0, len(first), len(first))
-        columns = rng.integers(0, len(outside), len(outside))
-        drawn.append(auc(first[rows], outside[columns]) - auc(second[rows], others[columns]))
+    low, high = percentiles([
+        auc(first[rows], outside[columns]) - auc(second[rows], others[columns])
+        for rows, columns in resampled((len(first), len(outside)), RESAMPLES, seed)
+    ])  # fmt: skip
     value = auc(first, outside) - auc(second, others)
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     units = len(first) + len(outside)
-    return Estimate("AUC(B) - AUC(C)", value, min(float(low), value), max(float(high), value), 0.0, units)
+    return Estimate("AUC(B) - AUC(C)", value, min(low, value), max(high, value), 0.0, units)
 
 
 def grouped(scores: Floats, groups: Sequence[str]) -> Floats:

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
-from deid_privacy.measures import Estimate, auc, difference, estimated
+from deid_assets.extending.measuring import auc
+from deid_privacy.measures import Estimate, difference, estimated
 from deid_privacy.planted import Person
 from deid_privacy.scoring import Scorer
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
-from deid_privacy.measures import FEWEST, LEVEL, RESAMPLES, Estimate
+from deid_assets.extending.measuring import percentiles, resampled
+from deid_privacy.measures import FEWEST, RESAMPLES, Estimate
 from deid_privacy.scoring import Encoded, Scorer
 
 Floats = NDArray[np.float64]
@@ -135,13 +136,12 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
         "others beaten": ([answer.beaten for answer in answers], 0.5),
         "exposure in bits": ([answer.exposure for answer in answers], guess),
     }
-    rng = np.random.default_rng(seed)
-    draws = [np.bincount(rng.integers(0, len(index), len(index)), minlength=len(index)) for _ in range(RESAMPLES)]
+    draws = [np.bincount(drawn, minlength=len(index)) for (drawn,) in resampled([len(index)], RESAMPLES, seed)]
     found = []
     for name, (column, chance) in columns.items():
         values = np.asarray(column, dtype=np.float64)
         drawn = [float(np.average(values, weights=weights[owner])) for weights in draws]
-        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = percentiles(drawn)
         mean = float(values.mean())
         slack = 3 / len(index) if low == high else 0.0
         limit = np.log2(size) if name == "exposure in bits" else 1.0
@@ -149,8 +149,8 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
             Estimate(
                 name,
                 mean,
-                max(0.0, min(float(low), mean) - slack),
-                float(min(limit, max(float(high), mean) + slack)),
+                max(0.0, min(low, mean) - slack),
+                float(min(limit, max(high, mean) + slack)),
                 float(chance),
                 len(index),
             )

@@ -15,12 +15,13 @@ import numpy as np
 from deid_assets import Note
 from deid_assets.extending.audits import Case, Key, Material, Outcome, load_policy
 from deid_assets.extending.corpora import read_corpus
+from deid_assets.extending.measuring import auc
 from deid_privacy.blindness import Roles, blindness, entity_level
 from deid_privacy.causal import CausalTrainer
 from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
 from deid_privacy.links import Links, count_links
-from deid_privacy.measures import auc, estimated
+from deid_privacy.measures import estimated
 from deid_privacy.membership import Setup
 from deid_privacy.opened import LanguageModel, open_model
 from deid_privacy.overlap import recall

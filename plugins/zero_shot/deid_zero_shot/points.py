@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import Span
+from deid_assets.extending.measuring import auc, percentiles, resampled
 from deid_zero_shot.scorer import KEPT, Scored
 
 Floats = NDArray[np.float64]
@@ -145,11 +146,9 @@ def sweep(points: Points) -> Sweep:
 
 def roc_auc(points: Points) -> float | None:
     """Return the area under the curve of true against false positives; ``None`` where one class is missing."""
-    found = sweep(points)
-    negatives = found.total - found.positives
-    if not found.positives or not negatives:
+    if points.gold.all() or not points.gold.any():
         return None
-    return float(np.trapezoid(found.tp / found.positives, found.fp / negatives))
+    return auc(-points.scores[points.gold], -points.scores[~points.gold])
 
 
 def average_precision(points: Points) -> float | None:
@@ -173,16 +172,14 @@ def bootstrap(
 ) -> list[Interval]:
     """Return each statistic with the percentile interval over resampled notes (Efron 1979)."""
     values = statistics(points)
-    numbers = np.unique(points.notes)
-    places = [np.flatnonzero(points.notes == number) for number in numbers]
-    rng = np.random.default_rng(seed)
+    places = [np.flatnonzero(points.notes == number) for number in np.unique(points.notes)]
     drawn: list[Sequence[float | None]] = []
-    for _ in range(samples if len(numbers) > 1 else 0):
-        chosen = np.concatenate([places[at] for at in rng.integers(0, len(places), len(places))])
+    for (units,) in resampled([len(places)], samples if len(places) > 1 else 0, seed):
+        chosen = np.concatenate([places[at] for at in units])
         drawn.append(statistics(Points(points.scores[chosen], points.gold[chosen], points.notes[chosen])))
     found = []
     for column, value in enumerate(values):
         known = [row[column] for row in drawn if row[column] is not None]
-        low, high = np.percentile(np.array(known, np.float64), [2.5, 97.5]) if known else (None, None)
-        found.append(Interval(value, None if low is None else float(low), None if high is None else float(high)))
+        low, high = percentiles(np.array(known, np.float64)) if known else (None, None)
+        found.append(Interval(value, low, high))
     return found

@@ -201,3 +201,14 @@ def test_a_note_that_chose_the_threshold_is_no_test_note() -> None:
     with pytest.raises(InputError, match="'other'"):
         calibration.refuse_common(chosen, [Note("other", "Ana Lee")])
     calibration.refuse_common(chosen, [Note("n1", "Ana Leo")])
+
+
+def test_intervals_are_those_that_the_loop_here_drew():
+    """Figures at commit 0c2051d, which drew the notes by itself and took the area under the curve of counts."""
+    rng = np.random.default_rng(5)
+    rng.normal(size=190)
+    gold = rng.random(300) < 0.3
+    found = Points(np.round(rng.normal(size=300) - gold, 1), gold, np.repeat(np.arange(30), 10))
+    area, f1 = bootstrap(found, lambda one: [roc_auc(one), decided(one.gold, one.scores < -1).f1])
+    assert area == pytest.approx((0.7498631773, 0.6907651003, 0.8040783624))
+    assert f1 == pytest.approx((0.5108695652, 0.3929552022, 0.6128430532))
