@@ -20,12 +20,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from conditions import conditions
 
 from deid_assets.core.errors import OverlapError
 from deid_assets.core.label_maps import label_map
-from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
@@ -35,7 +36,7 @@ from deid_zero_shot.calibration import choose
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.points import Interval
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.scorer import FLOOR, Scored, Word
+from deid_zero_shot.scorer import FLOOR, KEPT, Scored, Word
 from deid_zero_shot.study import (
     COLUMNS,
     Gain,
@@ -67,20 +68,30 @@ HEADING = (
 )
 
 
+class Notes(NamedTuple):
+    """Notes of a set: to calibrate on and to test on, and what the rules find in both."""
+
+    dev: Sequence[Document]
+    test: Sequence[Document]
+    dev_by_rules: Sequence[SpanSet]
+    test_by_rules: Sequence[SpanSet]
+
+
 def main() -> None:
     options = _options()
     print(conditions(str(options.seed)), flush=True)
     models = dict(model.split("=", 1) for model in options.model)
-    runtime = Runtime(precision=options.precision, threads=options.threads)
     for number, name in enumerate(options.set or SETS):
         parts = halves(documents_of(name), options.notes, seed=options.seed)
         if min(map(len, parts)) < LEAST:
             print(f"\n{name}: skipped; set DEID_CORPORA to a folder with annotated/", flush=True)
             continue
-        found = _table(name, parts, models, options, runtime)
+        rules = load("rules")
+        notes = Notes(*parts, *(list(rules.detect([document.note for document in part])) for part in parts))
+        found = _table(name, notes, models, options)
         if options.variants and not number:
             for system, folder in models.items():
-                _variants(system, folder, found[system], options, runtime)
+                _variants(system, folder, found[system], notes, options)
 
 
 def _options() -> argparse.Namespace:
@@ -126,21 +137,18 @@ def _read(path: Path, labels: str) -> Iterator[Document]:
                 yield Document(found.note, DisjointSpans.of(found.note, found.spans))
 
 
+def _runtime(options: argparse.Namespace) -> Runtime:
+    return Runtime(precision=options.precision, threads=options.threads)
+
+
 def _method(folder: str, options: argparse.Namespace, runtime: Runtime, **scoring: object) -> Method:
     return method_of(folder, read_options({"window": options.window, "alone": not options.many} | scoring), runtime)
 
 
-def _table(
-    name: str,
-    parts: tuple[Sequence[Document], Sequence[Document]],
-    models: Mapping[str, str],
-    options: argparse.Namespace,
-    runtime: Runtime,
-) -> Mapping[str, Judged]:
+def _table(name: str, given: Notes, models: Mapping[str, str], options: argparse.Namespace) -> Mapping[str, Judged]:
     """Print the table of a set, and return what was scored, by model."""
     scored: dict[str, Judged] = {}
-    rules = load("rules")
-    found = [list(rules.detect([document.note for document in part])) for part in parts]
+    parts, found = (given.dev, given.test), (given.dev_by_rules, given.test_by_rules)
     notes = [document.note for part in parts for document in part]
     print(f"\n## {name} ({SETS[name][0]}), {len(parts[0])} notes calibrate, {len(parts[1])} test\n")
     print(HEADING, flush=True)
@@ -148,7 +156,7 @@ def _table(
     for number, (system, folder) in enumerate(models.items()):
         if learnt := learnt_from(Path(folder), notes):
             sys.exit(f"{system} was pre-trained on note {learnt[0]}; choose other notes")
-        method = _method(folder, options, runtime)
+        method = _method(folder, options, _runtime(options))
         began = time.process_time()
         judged = scored[system] = Judged(*(score_all(method, part) for part in parts))
         spent = time.process_time() - began
@@ -181,11 +189,32 @@ def _gained(system: str, gain: Gain) -> str:
     )
 
 
-def _variants(system: str, folder: str, found: Judged, options: argparse.Namespace, runtime: Runtime) -> None:
-    base = Judged(found.dev[: options.variants], found.test[: options.variants])
+def _variants(system: str, folder: str, found: Judged, given: Notes, options: argparse.Namespace) -> None:
+    few = options.variants
+    base = Judged(found.dev[:few], found.test[:few])
+    spans = [part[:few] for part in (given.dev_by_rules, given.test_by_rules)]
     print(f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)} test\n\n{HEADING}")
-    for name, judged in _changed(base, folder, options, runtime):
+    for name, judged in _changed(base, folder, options):
         print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
+    print("", _gained(f"{system}, typed", ensemble_gain(base.typed(), *spans, seed=options.seed)), sep="\n", flush=True)
+
+
+def _kinds_alone(base: Judged) -> Judged:
+    """Return the words with one score for all that may be PHI by their kind: what typing does without the model."""
+
+    def blind(part: Sequence[tuple[Document, Scored]]) -> list[tuple[Document, Scored]]:
+        return [
+            (
+                one,
+                scored._replace(
+                    words=[word if word.score >= KEPT else word._replace(score=-1.0) for word in scored.words]
+                ),
+            )
+            for one, scored in part
+        ]
+
+    typed = base.typed()
+    return Judged(blind(typed.dev), blind(typed.test))
 
 
 def _numbers_by_rules(base: Judged) -> Judged:
@@ -209,7 +238,7 @@ def _is_number(text: str, word: Word, spans: Iterable[Span]) -> bool:
     return any(map(str.isdigit, text)) and any(span.start < word.end and span.end > word.start for span in spans)
 
 
-def _changed(base: Judged, folder: str, options: argparse.Namespace, runtime: Runtime) -> Iterator[tuple[str, Judged]]:
+def _changed(base: Judged, folder: str, options: argparse.Namespace) -> Iterator[tuple[str, Judged]]:
     yield "as above", base
     yield "allow-list", base.changed(protection=Protection(allow=True))
     yield "field labels stay", base.changed(protection=Protection(fields=True))
@@ -218,7 +247,11 @@ def _changed(base: Judged, folder: str, options: argparse.Namespace, runtime: Ru
     yield "these three", base.changed(protection=Protection(allow=True, fields=True, numbers=True))
     yield "these three, numbers by rules", _numbers_by_rules(base)
     yield "geometric mean", base.changed(mean=True)
+    yield "typed", base.typed()
+    yield "the types alone, without the model", _kinds_alone(base)
     parts = [[document for document, _ in part] for part in (base.dev, base.test)]
+
+    runtime = _runtime(options)
 
     def again(runtime: Runtime = runtime, **scoring: object) -> Judged:
         method = _method(folder, options, runtime, **scoring)

@@ -16,8 +16,8 @@ from conditions import conditions
 from zero_shot import SETS, documents_of
 
 from deid_assets.core.trainer import Document
+from deid_assets.extending import Token
 from deid_zero_shot.categories import Categories, learn
-from deid_zero_shot.scorer import Word
 from deid_zero_shot.shapes import label_of
 from deid_zero_shot.words import plain, words_of
 
@@ -41,12 +41,11 @@ def main() -> None:
 
 
 def taught(documents: Sequence[Document]) -> Categories:
-    return learn((each.note, scored(each), each.spans) for each in documents)
+    return learn((each.note, places(each), tuple(each.spans)) for each in documents)
 
 
-def scored(document: Document) -> list[Word]:
-    words = words_of(document.note.text, document.note.lang, plain)
-    return [Word(start, end, 0.0, 1, exact=True) for start, end in words]
+def places(document: Document) -> list[Token]:
+    return words_of(document.note.text, document.note.lang, plain)
 
 
 def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
@@ -55,11 +54,11 @@ def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
     rows = []
     for each in documents:
         found = [
-            (span.label, note.text[word.start : word.end], categories.of(note, word.start, word.end))
-            for note, words in [(each.note, scored(each))]
+            (span.label, note.text[start:end], categories.of(note, start, end))
+            for note, words in [(each.note, places(each))]
             for span in each.spans
-            for word in words
-            if word.start < span.end and word.end > span.start
+            for start, end in words
+            if start < span.end and end > span.start
         ]
         right = [(label == commonest, label_of(text) is label, learnt is label) for label, text, learnt in found]
         rows.append([*np.array(right, int).reshape(-1, 3).sum(0), len(found)])

@@ -13,7 +13,7 @@ import numpy as np
 
 from deid_assets import Note, Phi
 from deid_assets.extending import Document, InputError, PluginError
-from deid_zero_shot.categories import Categories, learn
+from deid_zero_shot.categories import Categories, crossed, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import Points, points_of, sweep
 from deid_zero_shot.scorer import KEPT
@@ -101,14 +101,21 @@ class Calibration:
 def threshold_for(method: Method, documents: Sequence[Document], *, target: str) -> Threshold:
     """Return the threshold for annotated notes of one language, and what they tell of categories.
 
+    Where words that look like no PHI stay, each half of the notes tells which those are in the other half, so that the
+    threshold fits notes that nothing was learnt from.
+
     Raises:
         InputError: As for ``choose``.
     """
-    scored = [method.score(document.note) for document in documents]
+    taught = [(each.note, method.words(each.note), tuple(each.spans)) for each in documents]
+    if method.typed:
+        known = crossed(taught)
+        scored = [method.score(each.note, categories=one) for each, one in zip(documents, known, strict=True)]
+    else:
+        scored = [method.score(each.note) for each in documents]
     points = points_of((found, document.spans) for document, found in zip(documents, scored, strict=True))
     chosen = choose(points, target, [document.note for document in documents])
-    words = ((each.note, found.words, each.spans) for each, found in zip(documents, scored, strict=True))
-    return replace(chosen, categories=learn(words))
+    return replace(chosen, categories=learn(taught, others=method.typed))
 
 
 def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold:
@@ -205,7 +212,7 @@ def read(path: Path) -> Calibration:
             isinstance(one.log_threshold, float) and math.isfinite(one.log_threshold) for one in languages.values()
         ):
             raise PluginError(f"{path}: a threshold is no number; calibrate again")
-        return Calibration(str(values["model"]), {"alone": True} | values["scoring"], languages)
+        return Calibration(str(values["model"]), {"alone": True, "typed": False} | values["scoring"], languages)
     except FileNotFoundError:
         raise PluginError(
             f"{path}: no such file; run deid-zero-shot calibrate, or give threshold= a probability of your own"

@@ -1,7 +1,8 @@
 """Categories of found words, learnt from the annotated notes that a threshold is chosen on: naive Bayes, no word kept.
 
 A masked language model tells that a word was not to be guessed, not what it is. What it is shows in its shape and in
-the ordinary words and field labels around it. Of other words, which may name somebody, only the shape is kept.
+the ordinary words and field labels around it. Of other words, which may name somebody, only the shape is kept. The
+same evidence tells words that are no PHI, where those were learnt too.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deid_assets import Note, Phi, Span
+from deid_assets.extending import Token
 from deid_assets.extending.lists import vocabulary
-from deid_zero_shot.scorer import Word
 from deid_zero_shot.shapes import CERTAIN, label_of
 
 Counts = Mapping[str, Mapping[str, int]]
+NO_PHI = ""
+"""In the place of a category, for words that are not annotated."""
 _LEFT, _RIGHT = 3, 2
 """Neighbours that count."""
 _REACH = 60
@@ -27,6 +30,8 @@ _SMOOTHING = 1.0
 """Weight of a feature's frequency over all categories, in words."""
 _NEIGHBOUR = re.compile(r"\S+")
 _MARKS = ".,;:()[]\"'"
+Taught = tuple[Note, Sequence[Token], Sequence[Span]]
+"""A note, its words in code points, and its annotated spans."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Categories:
     """Counts of features by category.
 
     Args:
-        words: Annotated words of each category.
+        words: Annotated words of each category; under ``NO_PHI`` the others, where those were learnt.
         features: Of each feature, how many words of each category have it.
     """
 
@@ -44,7 +49,7 @@ class Categories:
     @property
     def labels(self) -> frozenset[Phi]:
         """Every category that ``of`` gives beside those that a form tells."""
-        return frozenset(map(Phi, self.words))
+        return frozenset(Phi(label) for label in self.words if label != NO_PHI)
 
     def of(self, note: Note, start: int, end: int) -> Phi:
         """Return the likeliest category of the word [start, end), in code points of the note.
@@ -52,10 +57,26 @@ class Categories:
         An e-mail or web address is one by its form, and where nothing was learnt the form decides alone.
         """
         form = label_of(note.text[start:end])
-        if form in CERTAIN or not self.words:
+        if form in CERTAIN or not self.labels:
             return form
-        present = [self.features[one] for one in features_of(note, start, end) if one in self.features]
-        return Phi(max(sorted(self.words), key=lambda label: self._log_probability(label, present)))
+        present = self._present(note, start, end)
+        return Phi(max(sorted(self.labels), key=lambda label: self._log_probability(label, present)))
+
+    def no_phi(self, note: Note, places: Sequence[Token]) -> frozenset[int]:
+        """Return the numbers of the words that are likelier no PHI than any; none where such words were not learnt."""
+        if not self.words.get(NO_PHI):
+            return frozenset()
+        return frozenset(number for number, place in enumerate(places) if self._is_no_phi(note, *place))
+
+    def _is_no_phi(self, note: Note, start: int, end: int) -> bool:
+        if label_of(note.text[start:end]) in CERTAIN:
+            return False
+        present = self._present(note, start, end)
+        against = self._log_probability(NO_PHI, present)
+        return sum(math.exp(min(50.0, self._log_probability(label, present) - against)) for label in self.labels) < 1.0
+
+    def _present(self, note: Note, start: int, end: int) -> Sequence[Mapping[str, int]]:
+        return [self.features[one] for one in features_of(note, start, end) if one in self.features]
 
     def _log_probability(self, label: str, present: Sequence[Mapping[str, int]]) -> float:
         total, own = sum(self.words.values()), self.words[label]
@@ -66,27 +87,36 @@ class Categories:
         return found
 
 
-def learn(documents: Iterable[tuple[Note, Sequence[Word], Iterable[Span]]]) -> Categories:
+def learn(documents: Iterable[Taught], *, others: bool = False) -> Categories:
     """Return what the annotated words of notes tell.
 
     Args:
-        documents: Note, its words as they are scored, and its annotated spans.
+        documents: What to learn from.
+        others: Whether words that are not annotated are learnt as well.
     """
     words: Counter[str] = Counter()
     features: dict[str, Counter[str]] = {}
-    for note, scored, spans in documents:
-        for word, label in _annotated(scored, spans):
+    for note, places, spans in documents:
+        for place, label in _labelled(places, spans):
+            if label == NO_PHI and not others:
+                continue
             words[label] += 1
-            for one in features_of(note, word.start, word.end):
+            for one in features_of(note, *place):
                 features.setdefault(one, Counter())[label] += 1
     return Categories(dict(words), {name: dict(counts) for name, counts in sorted(features.items())})
 
 
-def _annotated(words: Sequence[Word], spans: Iterable[Span]) -> Iterator[tuple[Word, str]]:
-    for span in spans:
-        for word in words:
-            if word.start < span.end and word.end > span.start:
-                yield word, span.label.value
+def crossed(documents: Sequence[Taught]) -> Sequence[Categories]:
+    """Return for each document what every other one that does not stand with it, at even or odd places, tells."""
+    taught = [learn(documents[first::2], others=True) for first in (1, 0)]
+    return [taught[at % 2] for at in range(len(documents))]
+
+
+def _labelled(places: Sequence[Token], spans: Sequence[Span]) -> Iterator[tuple[Token, str]]:
+    for start, end in places:
+        labels = [span.label.value for span in spans if start < span.end and end > span.start]
+        for label in labels or [NO_PHI]:
+            yield (start, end), label
 
 
 def features_of(note: Note, start: int, end: int) -> frozenset[str]:

@@ -80,6 +80,8 @@ class ZeroShotDetector:
             raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
         if stages > 1 and not options.alone:
             raise ConfigError("stages = 2 masks doubtful words alone; leave out alone = false")
+        if options.typed and found is None:
+            raise ConfigError("typed needs what a calibration learnt; leave out threshold, or typed")
         runtime = Runtime(
             precision=precision, providers=providers, threads=threads, batch=batch, allow_download=allow_download,
             trust=trust,
@@ -148,7 +150,8 @@ class ZeroShotDetector:
 
     def score(self, note: Note) -> Scored:
         """Return the words of a note with their scores, as ``detect`` has them."""
-        return self.method.score(note, below=self.threshold(note) if self._stages > 1 else None)
+        below = self.threshold(note) if self._stages > 1 else None
+        return self.method.score(note, below=below, categories=self._categories(note))
 
     def _categories(self, note: Note) -> Categories:
         return self._calibrated(note).categories if self._threshold is None else Categories({}, {})

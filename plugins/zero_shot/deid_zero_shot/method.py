@@ -10,16 +10,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets import Note
-from deid_assets.extending import ConfigError
+from deid_assets.extending import ConfigError, Token
 from deid_onnx.session import cores
 from deid_zero_shot import export
 from deid_zero_shot.batches import Ask
+from deid_zero_shot.categories import Categories
 from deid_zero_shot.encoding import Encoder, Specials
 from deid_zero_shot.lemmas import lemmatizer
 from deid_zero_shot.priors import Priors
 from deid_zero_shot.protect import Protection, read_list
 from deid_zero_shot.scorer import KEPT, Scored, Scorer, Scoring
-from deid_zero_shot.words import segmenter
+from deid_zero_shot.words import segmenter, words_of
 
 LONGEST = 512
 _SHORTEST = 8
@@ -40,6 +41,7 @@ class Options(BaseModel):
         allow_list: File of more words that stay, one a line.
         fields: Whether field labels stay.
         numbers: ``score``, or ``leave`` words with a digit to rules.
+        typed: Whether words stay, unscored, that are no PHI by shape and neighbours, as the development notes teach.
         prior: Weight with which the word's own rarity counts against its score: 1 for pointwise mutual information.
         against: Another model, of general text; how much better ``model`` knows a word than this one counts for it.
     """
@@ -56,6 +58,7 @@ class Options(BaseModel):
     allow_list: str | None = None
     fields: bool = False
     numbers: str = Field(default="score", pattern="^(score|leave)$")
+    typed: bool = False
     prior: float = Field(default=0.0, ge=0, le=2)
     against: str | None = None
 
@@ -155,6 +158,7 @@ class Method:
         priors: Rarity of words by themselves, where it counts.
         weight: With which it does.
         against: Scorer of the other model, where there is one.
+        typed: Whether words that are no PHI by their kind stay.
     """
 
     scorer: Scorer
@@ -163,23 +167,34 @@ class Method:
     priors: Priors | None = None
     weight: float = 0.0
     against: Scorer | None = None
+    typed: bool = False
 
-    def score(self, note: Note, *, below: float | None = None) -> Scored:
+    def words(self, note: Note) -> list[Token]:
+        """Return the words that a note is scored by, in code points."""
+        return words_of(note.text, note.lang, self.scorer.scoring.segment)
+
+    def score(self, note: Note, *, below: float | None = None, categories: Categories | None = None) -> Scored:
         """Return the words of a note with their scores; see ``Scorer.score``.
+
+        Args:
+            note: Of any length.
+            below: As for the scorer.
+            categories: What was learnt of its language; used where words are typed.
 
         Raises:
             ConfigError: ``below`` is given although the scores are no probabilities.
         """
         if below is not None and (self.priors or self.against):
             raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
-        scored = self.scorer.score(note, below=below)
+        spared = categories.no_phi(note, self.words(note)) if categories and self.typed else frozenset[int]()
+        scored = self.scorer.score(note, below=below, spared=spared)
         if self.priors:
             found = self.priors.of(scored)
             scored = _changed(
                 scored, [word.score - self.weight * prior for word, prior in zip(scored.words, found, strict=True)]
             )
         if self.against:
-            other = self.against.score(note)
+            other = self.against.score(note, spared=spared)
             scored = _changed(
                 scored, [2 * word.score - known.score for word, known in zip(scored.words, other.words, strict=True)]
             )
@@ -225,6 +240,7 @@ def method_of(model: str | Path, options: Options, runtime: Runtime) -> Method:
         described=described,
         priors=Priors(scorer) if options.prior else None,
         weight=options.prior,
+        typed=options.typed,
         against=_scorer(other, scoring, options.window) if other else None,
     )
 

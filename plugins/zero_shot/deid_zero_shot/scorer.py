@@ -103,17 +103,18 @@ class Scorer:
     scoring: Scoring
     spent: Spent = field(default_factory=Spent)
 
-    def score(self, note: Note, *, below: float | None = None) -> Scored:
+    def score(self, note: Note, *, below: float | None = None, spared: AbstractSet[int] = frozenset()) -> Scored:
         """Return the words of a note in order, each with its score.
 
         Args:
             note: Of any length.
             below: Where given, only words that score lower than this logarithm when others are hidden with them are
                 scored alone; the others keep that score.
+            spared: Numbers of more words that are not scored.
         """
         read = Read(note, self.encoder, self.scoring)
         found = dict.fromkeys(range(len(read.words)), FLOOR)
-        spared = self.scoring.spare(note, read.words)
+        spared = spared | self.scoring.spare(note, read.words)
         found |= dict.fromkeys(spared, KEPT)
         wanted = [number for number, pieces in enumerate(read.pieces) if number not in spared and read.is_known(number)]
         inexact: set[int] = set()

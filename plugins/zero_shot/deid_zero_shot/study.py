@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deid_assets import Span
 from deid_assets.extending import Document, InputError
 from deid_zero_shot.calibration import Threshold, choose, refuse_common
+from deid_zero_shot.categories import Categories, Taught, crossed, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import Interval, Points, average_precision, bootstrap, decided, points_of, roc_auc, sweep
 from deid_zero_shot.protect import Protection
@@ -39,6 +40,16 @@ class Judged:
             if known & {document.note.digest, document.note.note_id}:
                 raise InputError(f"note {document.note.note_id!r} is among the development and the test notes")
 
+    def typed(self) -> Judged:
+        """Return the documents without the words that are no PHI by their kind, as the development part teaches.
+
+        Of the development part itself, each half teaches the other.
+        """
+        taught = [_taught(*pair) for pair in self.dev]
+        known = learn(taught, others=True)
+        dev = [(one, _typed(one, scored, part)) for (one, scored), part in zip(self.dev, crossed(taught), strict=True)]
+        return Judged(dev, [(one, _typed(one, scored, known)) for one, scored in self.test])
+
     def changed(self, *, protection: Protection | None = None, mean: bool = False) -> Judged:
         """Return the documents with scores that need no further run of the network."""
         return Judged(
@@ -59,6 +70,16 @@ def _changed(document: Document, scored: Scored, protection: Protection | None, 
         return word.score / max(1, word.pieces) if mean else word.score
 
     return scored._replace(words=[word._replace(score=score(number, word)) for number, word in enumerate(scored.words)])
+
+
+def _taught(document: Document, scored: Scored) -> Taught:
+    return document.note, [(word.start, word.end) for word in scored.words], tuple(document.spans)
+
+
+def _typed(document: Document, scored: Scored, known: Categories) -> Scored:
+    spared = known.no_phi(*_taught(document, scored)[:2])
+    words = [word._replace(score=KEPT) if at in spared else word for at, word in enumerate(scored.words)]
+    return scored._replace(words=words)
 
 
 def score_all(

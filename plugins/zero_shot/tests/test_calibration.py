@@ -14,6 +14,7 @@ from deid_zero_shot import calibration, plots
 from deid_zero_shot.encoding import Encoded
 from deid_zero_shot.points import Points, average_precision, bootstrap, decided, points_of, rates, roc_auc, sweep
 from deid_zero_shot.scorer import KEPT, Scored, Word
+from deid_zero_shot.study import row_of
 
 PUBLISHED = """
 en BERT .528 .279 .733 .172|en BioClin-BERT .823 .470 .561 .405|en BioMedRoBERTa .740 .396 .684 .279
@@ -143,12 +144,14 @@ def test_sub_tokens_have_their_word_s_score_and_their_span_s_label() -> None:
 
 def test_dropping_a_category_lowers_its_recall_alone() -> None:
     gold = np.array([True, True, True, False])
-    found = Points(np.array([-5.0, -5.0, 0.0, 0.0]), gold, np.zeros(4, int), ["NAME", "NAME", "AGE", ""])
+    labels = ["NAME", "NAME", "AGE", ""]
 
-    redacted = found.scores < -1
-    recalls = {label: float(redacted[[one == label for one in found.labels]].mean()) for label in ("NAME", "AGE")}
+    recalls = [
+        row_of("one", Points(np.array(scores), gold, np.zeros(4, int), labels), -1.0, None).recalls
+        for scores in ([-5.0, -5.0, -5.0, 0.0], [-5.0, -5.0, 0.0, 0.0])
+    ]
 
-    assert recalls == {"NAME": 1.0, "AGE": 0.0}
+    assert recalls == [{"NAME": 1.0, "AGE": 1.0}, {"NAME": 1.0, "AGE": 0.0}]
 
 
 def test_few_notes_give_wide_intervals() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from deid_assets import Note, Phi, Span
 from deid_assets.testing import marked
-from deid_zero_shot.categories import Categories, learn, shape
-from deid_zero_shot.scorer import Word
+from deid_zero_shot.categories import Categories, crossed, learn, shape
 
 NOTES = (
     "Patient: <NAME>Zedmarlow</NAME>\nAdmitted on <DATE>3</DATE> <DATE>May</DATE>, seen by Dr. <NAME>Quillhaven</NAME>.",
@@ -20,13 +19,13 @@ NOTES = (
 )
 
 
-def words_of(note: Note) -> list[Word]:
-    return [Word(m.start(), m.end(), -1.0, 1) for m in re.finditer(r"\w+(?:[.@]\w+)*", note.text)]
+def words_of(note: Note) -> list[tuple[int, int]]:
+    return [m.span() for m in re.finditer(r"\w+(?:[.@]\w+)*", note.text)]
 
 
-def learnt(texts: tuple[str, ...] = NOTES) -> Categories:
+def learnt(texts: tuple[str, ...] = NOTES, *, others: bool = False) -> Categories:
     documents = [marked(text, note_id=str(at), lang="en") for at, text in enumerate(texts)]
-    return learn((note, words_of(note), spans) for note, spans in documents)
+    return learn(((note, words_of(note), tuple(spans)) for note, spans in documents), others=others)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +73,32 @@ def test_a_word_in_two_spans_counts_for_both() -> None:
     spans = [Span(0, 6, Phi.CITY), Span(0, 6, Phi.HOSPITAL)]
 
     assert learn([(note, words_of(note), spans)]).labels == {Phi.CITY, Phi.HOSPITAL}
+
+
+def test_words_that_are_no_phi_by_their_kind_are_told_apart() -> None:
+    text = "Patient: Ablemere\nStable and well. Seen by Dr. Wexcombe, ann@example.org."
+    note = Note("new", text, lang="en")
+    places = words_of(note)
+
+    def spared(known: Categories) -> set[str]:
+        return {text[slice(*places[number])] for number in known.no_phi(note, places)}
+
+    assert {"Patient", "Seen", "by", "Dr"} <= spared(learnt(others=True))
+    assert not {"Ablemere", "Wexcombe", "ann@example.org"} & spared(learnt(others=True))
+    assert spared(learnt()) == set()
+
+
+def test_no_document_tells_of_itself() -> None:
+    texts = [f"<NAME>Zed</NAME> {word}" for word in ("fever", "cough", "pain", "rash")]
+    documents = [marked(text, note_id=text[-4:], lang="en") for text in texts]
+
+    found = crossed([(note, words_of(note), tuple(spans)) for note, spans in documents])
+
+    told = [
+        sorted(word for word in ("fever", "cough", "pain", "rash") if f"after 1 {word}" in one.features)
+        for one in found
+    ]
+    assert told == [["cough", "rash"], ["fever", "pain"]] * 2
 
 
 def test_a_shape_holds_no_letter_of_its_word() -> None:

@@ -14,10 +14,12 @@ from models_here import KINDS, TEXTS, save_model
 from deid_assets import Note, Phi
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DetectorError, PluginError
+from deid_assets.core.trainer import Document
 from deid_assets.plugins import load as load_plugin
-from deid_assets.testing import check_detector, check_offline
+from deid_assets.testing import check_detector, check_offline, marked
 from deid_zero_shot import ZeroShotDetector, calibration, shapes
 from deid_zero_shot.guard import load
+from deid_zero_shot.method import Runtime, method_of, read_options
 
 NOTES = [Note(f"n{number}", text, lang="en") for number, text in enumerate(TEXTS)]
 
@@ -215,3 +217,26 @@ def test_without_a_calibration_the_remedy_is_named(folders: dict[str, Path]) -> 
 )
 def test_a_form_tells_a_category(word: str, label: Phi) -> None:
     assert shapes.label_of(word) is label
+
+
+def test_words_that_are_no_phi_by_their_kind_stay_unscored(folders: dict[str, Path], tmp_path: Path) -> None:
+    text = "Seen by Dr. <NAME>Lee</NAME>, no <NAME>Mora</NAME> and no fever. "
+    documents = [Document(*marked(text + "No cough. " * at, note_id=f"n{at}", lang="en")) for at in range(8)]
+    spans: list[set[str]] = []
+    variants = []
+    for typed in (False, True):
+        options = read_options({"typed": typed})
+        method = method_of(folders["wordpiece"], options, Runtime(threads=1))
+        threshold = calibration.threshold_for(method, documents, target="recall=1.0")
+        path = tmp_path / f"{typed}.json"
+        calibration.write(path, calibration.Calibration(method.digest, method.described, {"en": threshold}))
+        detector = ZeroShotDetector(model=folders["wordpiece"], calibration_file=path, threads=1)
+        note = Note("new", "No fever, seen by Dr. Lee.", lang="en")
+        spans.append({note.text[span.start : span.end] for span in next(iter(detector.detect([note])))})
+        variants.append(detector.method.scorer.spent.variants)
+
+    assert "Lee" in spans[0] & spans[1]
+    assert not {"fever", "seen", "by"} & spans[1]
+    assert variants[1] < variants[0]
+    with pytest.raises(ConfigError, match="typed needs what a calibration learnt"):
+        ZeroShotDetector(model=folders["wordpiece"], threshold=0.1, typed=True)
