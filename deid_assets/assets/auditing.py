@@ -24,7 +24,7 @@ from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Outcome, read_result
-from deid_assets.privacy.running import broken_off, run_named
+from deid_assets.privacy.running import aborted, run_named
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
 from deid_assets.reports.figures import figures_md
@@ -67,7 +67,7 @@ def make_audit(_batch: str, installation: Installation, *, name: str, policies: 
     try:
         (result,) = installation.detectors.map(work, [cases])
     except WorkerDied as error:
-        result = broken_off(name, str(error))
+        result = aborted(name, str(error))
     return AssetOutput(
         tables=tables_of(result),
         sources=[

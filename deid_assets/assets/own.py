@@ -11,23 +11,23 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.quality.own import judge_own, own_checks
 from deid_assets.quality.suites import Suite, suite_of, unknown_assets
 
-_ASKED: ContextVar[Mapping[str, Suite]] = ContextVar("own_suites")
+_OWN_SUITES: ContextVar[Mapping[str, Suite]] = ContextVar("own_suites")
 _DESCRIPTION = "What this installation's own suite of expectations asks."
 
 
 @contextmanager
 def asking(suites: Mapping[str, Suite]) -> Iterator[None]:
     """Have every asset that is defined inside answer the suite that names it."""
-    token = _ASKED.set(suites)
+    token = _OWN_SUITES.set(suites)
     try:
         yield
     finally:
-        _ASKED.reset(token)
+        _OWN_SUITES.reset(token)
 
 
 def with_own_suite(make: Make, declaration: AssetDeclaration) -> tuple[Make, AssetDeclaration]:
     """Return an asset's body and plan with the checks of the suite that names it, if one does."""
-    suite = suite_of(_ASKED.get({}), declaration.key)
+    suite = suite_of(_OWN_SUITES.get({}), declaration.key)
     if suite is None:
         return make, declaration
 

@@ -12,7 +12,7 @@ from deid_assets.privacy.audit import Audit, Material, Need, not_assessed
 from deid_assets.privacy.result import AuditResult, Outcome
 
 UNKNOWN = "What it cannot see is not known, for it gave no answer."
-ASKED = {
+MEANING = {
     Need.GOLD: "notes whose identifiers are marked",
     Need.POLICIES: "a policy",
     Need.MODEL: "a language model",
@@ -47,7 +47,7 @@ def run_audit(audit: Audit, material: Material) -> AuditResult:
 
     Of an error that is not this project's own, only the class is told: its text may quote a note.
     """
-    if missing := [ASKED[need] for need in Need if need in audit.needs and not material.has(need)]:
+    if missing := [MEANING[need] for need in Need if need in audit.needs and not material.has(need)]:
         return not_assessed(audit, f"it needs {', '.join(missing)}")
     try:
         result = audit.run(material)
@@ -67,11 +67,11 @@ def run_named(name: str, material: Material, options: Mapping[str, Any] | None =
     try:
         audit = load_audit(name, options)
     except PluginError as error:
-        return broken_off(name, str(error))
+        return aborted(name, str(error))
     return run_audit(audit, material)
 
 
-def broken_off(name: str, reason: str) -> AuditResult:
+def aborted(name: str, reason: str) -> AuditResult:
     """Return the result of an audit that does not load, or that ended its process."""
     return AuditResult(
         audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=reason, blind_spots=(UNKNOWN,)
@@ -83,4 +83,4 @@ def not_run(name: str) -> AuditResult:
     try:
         return not_assessed(load_audit(name), "it was not run")
     except PluginError as error:
-        return broken_off(name, str(error))
+        return aborted(name, str(error))

@@ -47,7 +47,7 @@ class Record:
         recipe: All its values.
         fingerprint: Of the recipe, the notes and the plugin.
         notes: How many there were.
-        digests: Of the text of each, and of those that the model which was gone on from has read; see ``name_of``.
+        digests: Of the text of each, and of those that its base model has read; see ``name_of``.
     """
 
     recipe: Mapping[str, Any]

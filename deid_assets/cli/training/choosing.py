@@ -22,7 +22,7 @@ from deid_assets.training.choosing import Choice, Ranked, rank
 from deid_assets.training.corpora import read_raw
 
 PAGE, DOCUMENT = "next.html", "next.json"
-_ASKED = 12
+_MOST_SHOWN = 12
 """Spans of a note that are shown."""
 _SURE = 0.9
 
@@ -133,7 +133,7 @@ def _asked(
                 "score": span.score,
                 "text": note.text[span.start : span.end],
             }
-            for span in sorted(spans, key=lambda span: (span.score, span.start))[:_ASKED]
+            for span in sorted(spans, key=lambda span: (span.score, span.start))[:_MOST_SHOWN]
         ]
     return asked
 

@@ -15,8 +15,8 @@ from deid_audits.lineage import Trained
 def trained_on(facts: Facts) -> Trained:
     """Return what the card in the model's folder says; nothing where the facts name no folder.
 
-    The notes of a language model are told by their digests: each must be a note of a source that the model is made from. The
-    corpora of a tagger are told by the digests that its card has. What is read from a source that the model is not said to
+    The notes of a language model are identified by their digests: each must be a note of a source that the model is made from. The
+    corpora of a tagger are identified by the digests that its card has. What is read from a source that the model is not said to
     be made from is a fault, and so is what is of no source.
 
     Raises:

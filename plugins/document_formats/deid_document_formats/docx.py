@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from deid_assets.extending import InputError
+from deid_assets.extending import InputError, Note
 from deid_assets.extending.formats import (
     Annotated,
     ArchiveError,
@@ -32,11 +32,10 @@ from deid_assets.extending.formats import (
     RecordError,
     Source,
     WriteOptions,
-    atomic_folder,
-    write_member,
 )
 from deid_document_formats.docx_text import blocks_of, hidden_in, local_name
 from deid_document_formats.revisions import attachment_faults, hidden_lines, without_text
+from deid_document_formats.writing import write_documents
 
 _MAX_XML_BYTES = 1 << 26
 """Most bytes of all XML of one document, unpacked; a page of text is about 20 kB of it."""
@@ -253,23 +252,16 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         InputError: A note has spans, which DOCX cannot hold, or no text, or a character that XML forbids.
     """
     del options
-    with atomic_folder(path) as folder:
-        for annotated in notes:
-            note = annotated.note
-            if annotated.spans is not None or not note.text:
-                fault = "DOCX holds no spans" if note.text else "an empty note cannot be a document"
-                raise InputError(f"note {note.note_id!r}: {fault}; write jsonl, csv or parquet")
-            if match := _FORBIDDEN.search(note.text):
-                raise InputError(
-                    f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in XML; "
-                    "write jsonl, csv or parquet"
-                )
-            write_member(folder, note.note_id, ".docx", "")  # claims the name, with all that is checked of it
-            folder.joinpath(f"{note.note_id}.docx").write_bytes(_document(note.text))
+    write_documents(path, notes, ".docx", _document, kind="DOCX")
 
 
-def _document(text: str) -> bytes:
-    body = "".join(f"<w:p>{_runs(line)}</w:p>" for line in text.split("\n"))
+def _document(note: Note) -> bytes:
+    if match := _FORBIDDEN.search(note.text):
+        raise InputError(
+            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in XML; "
+            "write jsonl, csv or parquet"
+        )
+    body = "".join(f"<w:p>{_runs(line)}</w:p>" for line in note.text.split("\n"))
     parts = {
         "[Content_Types].xml": _TYPES,
         "_rels/.rels": _RELATIONS,

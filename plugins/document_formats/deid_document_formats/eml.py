@@ -12,7 +12,7 @@ from dataclasses import replace
 from email.message import Message
 from pathlib import Path
 
-from deid_assets.extending import ConfigError, InputError
+from deid_assets.extending import ConfigError, Note
 from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
     SLACK_BYTES,
@@ -23,14 +23,13 @@ from deid_assets.extending.formats import (
     RecordError,
     Source,
     WriteOptions,
-    atomic_folder,
     format_named,
     private_folder,
     read_bytes,
-    write_member,
 )
 from deid_document_formats.eml_parts import Mail, charset_of, content_of, mail_of, message_in, parsed
 from deid_document_formats.options import Documents
+from deid_document_formats.writing import write_documents
 
 _MAX_ATTACHED_BYTES = 1 << 27
 """Most bytes of a whole message with its attachments; mail servers take 10 to 50 MB."""
@@ -131,18 +130,12 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         InputError: A note has spans, which mail cannot hold, or no text.
     """
     del options
-    with atomic_folder(path) as folder:
-        for annotated in notes:
-            note = annotated.note
-            if annotated.spans is not None or not note.text:
-                fault = "mail holds no spans" if note.text else "an empty note cannot be a message"
-                raise InputError(f"note {note.note_id!r}: {fault}; write jsonl, csv or parquet")
-            write_member(folder, note.note_id, ".eml", _message(note.text))
+    write_documents(path, notes, ".eml", _message, kind="mail")
 
 
-def _message(text: str) -> str:
+def _message(note: Note) -> str:
     # Base64, because a mail program may change line breaks and blanks of any other.
-    body = base64.encodebytes(text.encode()).decode("ascii")
+    body = base64.encodebytes(note.text.encode()).decode("ascii")
     head = (
         "MIME-Version: 1.0\n"
         'Content-Type: text/plain; charset="utf-8"\n'

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deid_assets.extending import InputError
+from deid_assets.extending import Note
 from deid_assets.extending.formats import (
     Annotated,
     Fault,
@@ -19,12 +19,11 @@ from deid_assets.extending.formats import (
     RecordError,
     Source,
     WriteOptions,
-    atomic_folder,
     read_bytes,
-    write_member,
 )
 from deid_document_formats.revisions import attachment_faults, without_text
 from deid_document_formats.rtf_text import RtfText
+from deid_document_formats.writing import write_documents
 
 _BYTES_PER_CHAR = 8
 """``\\u12345?`` for every character; pictures come on top."""
@@ -58,21 +57,15 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         InputError: A note has spans, which RTF cannot hold, or no text.
     """
     del options
-    with atomic_folder(path) as folder:
-        for annotated in notes:
-            note = annotated.note
-            if annotated.spans is not None or not note.text:
-                fault = "RTF holds no spans" if note.text else "an empty note cannot be a document"
-                raise InputError(f"note {note.note_id!r}: {fault}; write jsonl, csv or parquet")
-            write_member(folder, note.note_id, ".rtf", _document(note.text))
+    write_documents(path, notes, ".rtf", _document, kind="RTF")
 
 
 _ESCAPES = {"\\": "\\\\", "{": "\\{", "}": "\\}", "\n": "\\par\n", "\t": "\\tab "}
 
 
-def _document(text: str) -> str:
+def _document(note: Note) -> str:
     head = "{\\rtf1\\ansi\\ansicpg1252\\uc1\\deff0{\\fonttbl{\\f0\\fswiss Arial;}}\\f0 "
-    return head + "".join(_escaped(char) for char in text) + "}\n"
+    return head + "".join(_escaped(char) for char in note.text) + "}\n"
 
 
 def _escaped(char: str) -> str:

@@ -94,7 +94,7 @@ def learn_to_copy(
         speech: Tokens.
         settings: Steps, lengths, rate.
         seed: Of everything random.
-        stage: Gone on from, and written each ``save_every`` steps.
+        stage: Resumed from, and written each ``save_every`` steps.
         report: Called with the step and the mean loss since the last report.
 
     Raises:

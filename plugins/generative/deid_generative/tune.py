@@ -39,7 +39,7 @@ class Tuning:
         settings: Of the recipe.
         speech: Tokens of the model.
         decoding: How it is judged.
-        stage: Gone on from, and written after each epoch.
+        stage: Resumed from, and written after each epoch.
         report: Told each epoch.
     """
 

@@ -34,7 +34,7 @@ WRAPPERS = (
 
 
 @dataclass(frozen=True)
-class Made:
+class FuzzedOutput:
     """An output, and what a reading of it must give, exactly: no change touches a placeholder.
 
     Args:
@@ -66,7 +66,7 @@ def ranges(note: Note, spans: SpanSet) -> list[tuple[int, int]]:
     return found
 
 
-def fuzzed(note: Note, spans: SpanSet, rng: random.Random) -> Made:
+def fuzzed(note: Note, spans: SpanSet, rng: random.Random) -> FuzzedOutput:
     """Return an output with up to four changes, a placeholder of any shape, and chatter around it."""
     gold = ranges(note, spans)
     placeholder = rng.choice(VARIANTS)
@@ -77,7 +77,7 @@ def fuzzed(note: Note, spans: SpanSet, rng: random.Random) -> Made:
     for at in range(1, len(pieces), 2):
         if rng.random() < 0.1:
             pieces[at] = f"{pieces[at]} {pieces[at]}"
-    return Made(rng.choice(WRAPPERS).format("".join(pieces)), gold)
+    return FuzzedOutput(rng.choice(WRAPPERS).format("".join(pieces)), gold)
 
 
 def _changed(text: str, rng: random.Random) -> str:

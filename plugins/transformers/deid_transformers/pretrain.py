@@ -40,7 +40,7 @@ def pretrain(
     Args:
         model: An ``AutoModelForMaskedLM``.
         stream: What it reads.
-        checkpoint: Gone on from, and written each ``save_every`` steps.
+        checkpoint: Resumed from, and written each ``save_every`` steps.
         settings: Of the recipe.
         seed: Of all that is random.
         bf16: As in the recipe.

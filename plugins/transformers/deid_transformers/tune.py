@@ -99,7 +99,7 @@ class Tuning:
         phases: Examples of each phase.
         build: Attempt number to a model at its start.
         tagger: Model to tagger, for the scores on the development notes.
-        checkpoint: Gone on from, and written after each epoch.
+        checkpoint: Resumed from, and written after each epoch.
         report: Called after each epoch.
         reading: How an epoch reads its examples.
     """

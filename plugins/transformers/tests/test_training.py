@@ -180,7 +180,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes]
 
 
 @pytest.mark.parametrize("at", [(-1, 1), (-1, 2), (0, 1), (0, 3), (1, 1), (1, 2)])
-def test_a_run_that_is_broken_off_goes_on_to_the_same_model(
+def test_an_interrupted_run_resumes_to_the_same_model(
     at: tuple[int, int], unbroken: tuple[dict[str, bytes], list[Epoch]], tmp_path: Path
 ) -> None:
     given = task(LONG, phases=[documents(), documents()[:4]])
