@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -92,9 +92,19 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
     A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
     ``fault``, so that one broken plugin hides none of the others.
     """
-    found: dict[str, Plugin] = {}
+    return available_of(group)[0]
+
+
+def available_of(*groups: str) -> list[dict[str, Plugin]]:
+    """Return what ``available`` does of each group; the environment is searched once."""
+    installed = entry_points()
     digest = cache(_digest)  # a package may bring several
-    for entry_point in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+    return [_described(installed.select(group=group), digest) for group in groups]
+
+
+def _described(entries: Iterable[EntryPoint], digest: Callable[[str], tuple[str, str]]) -> dict[str, Plugin]:
+    found: dict[str, Plugin] = {}
+    for entry_point in sorted(entries, key=lambda entry: (entry.name, entry.value)):
         plugin = _describe(entry_point, digest(entry_point.module.partition(".")[0]))
         if plugin.name in found:
             rival = found[plugin.name]

@@ -16,7 +16,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, PAGES, TABLES, Plugin, available
+from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, PAGES, TABLES, Plugin, available_of
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
 from deid_assets.system.digests import digest_of_files, files_below
@@ -26,6 +26,7 @@ from deid_resources.taggers import known_detectors, recipes_of
 PACKAGES = ("deid_assets", "deid_resources")
 _NOT_IN_THE_GRAPH = frozenset({"__pycache__", "cli"})
 _REMEDY = "nothing was stored; start the process again, and reload the code location in Dagster"
+_GROUPS = (GROUP, FORMATS, AUDITS, ACTIONS, TABLES, PAGES)
 
 
 @dataclass(frozen=True)
@@ -83,17 +84,18 @@ class Snapshot:
             ConfigError: The settings name a policy or recipe that does not exist, or a policy, recipe or suite is
                 wrong.
         """
+        detectors, formats, installed_audits, actions, tables, pages = available_of(*_GROUPS)
         return cls(
             settings,
-            available() if plugins is None else plugins,
+            detectors if plugins is None else plugins,
             recipes_of(settings),
             {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
             software_version(),
-            available(FORMATS),
-            available(AUDITS) if audits is None else audits,
-            available(ACTIONS),
-            available(TABLES),
-            available(PAGES),
+            formats,
+            installed_audits if audits is None else audits,
+            actions,
+            tables,
+            pages,
             suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
@@ -193,15 +195,8 @@ class Snapshot:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
             raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
-        groups = (
-            (self.installed, GROUP),
-            (self.formats, FORMATS),
-            (self.audits, AUDITS),
-            (self.actions, ACTIONS),
-            (self.tables, TABLES),
-            (self.pages, PAGES),
-        )
-        for taken, present in ((plugins, available(group)) for plugins, group in groups):
+        known = (self.installed, self.formats, self.audits, self.actions, self.tables, self.pages)
+        for taken, present in zip(known, available_of(*_GROUPS), strict=True):
             for name, plugin in taken.items():
                 if name not in present or present[name].code_version != plugin.code_version:
                     raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")
