@@ -1,6 +1,7 @@
 """A masked language model over 1,000 notes of 500 words on two cores, every one of them run, as Markdown.
 
-python benchmarks/zero_shot_thousand.py --model FOLDER --rows FILE [--notes N] [--window N] [--stages 1|2] [--seconds S]
+python benchmarks/zero_shot_thousand.py --model FOLDER --rows FILE [--notes N] [--window N] [--stages 1|2]
+    [--set KEY=VALUE ...] [--seconds S]
 
 Each worker has one core and takes every other note. What a note cost is written to ``FILE`` as soon as it is done; a
 run that ``--seconds`` ended, or that was killed, is gone on with by the same command. ``FOLDER`` is an export.
@@ -22,6 +23,7 @@ import numpy as np
 from conditions import conditions
 from zero_shot_speed import WORDS, long_documents
 
+from deid_zero_shot.commands import options_of
 from deid_zero_shot.detector import ZeroShotDetector
 
 SEED = 31
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=128)
     parser.add_argument("--stages", type=int, default=1)
     parser.add_argument("--precision", default="int8")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="how words are scored, as allow=true")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     done = {row["note"] for row in read(options.rows)}
@@ -62,9 +65,10 @@ def read(path: Path) -> Sequence[dict[str, Any]]:
 def work(share: Sequence[int], options: argparse.Namespace) -> None:
     """Detect in some of the notes and write a row of each."""
     until = time.monotonic() + options.seconds
+    scoring = options_of(options.set).model_copy(update={"alone": options.stages > 1, "window": options.window})
     detector = ZeroShotDetector(
-        model=options.model, threshold=THRESHOLD, alone=options.stages > 1, window=options.window,
-        precision=options.precision, stages=options.stages, threads=1,
+        model=options.model, threshold=THRESHOLD, precision=options.precision, stages=options.stages, threads=1,
+        **scoring.model_dump(),
     )  # fmt: skip
     wanted = iter(share)
     number = next(wanted)

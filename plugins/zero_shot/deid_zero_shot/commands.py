@@ -154,6 +154,6 @@ def _language(documents: tuple[Document, ...]) -> str:
 
 def main() -> None:
     """Run the command."""
-    from deid_zero_shot import inspecting  # noqa: F401, PLC0415 - adds its commands
+    from deid_zero_shot import inspecting, projecting  # noqa: F401, PLC0415 - add their commands
 
     app()

@@ -32,6 +32,10 @@ class Why(StrEnum):
     TAKEN = "another span is there already"
     EDGE = "it begins or ends inside a word"
     SEX = "its letter stands for another sex in the translation"
+    DROPPED = "its marker is gone"
+    REORDERED = "its marker stands in another order"
+    NESTED = "a marker stands inside another"
+    EXTRA = "a marker is empty, left open or of no span"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Doubt:
     """A span of the original that a person should look at.
 
     Args:
-        span: In the original.
+        span: In the original; for a marker that is nested or extra, its place in the translation.
         why: What is the matter.
         placed: Whether it was placed all the same.
     """
@@ -66,7 +70,7 @@ class Projected:
     @property
     def lost(self) -> int:
         """Number of spans that could not be projected."""
-        return sum(not doubt.placed for doubt in self.doubts)
+        return self.total - len(self.spans)
 
 
 def words(text: str) -> list[Token]:
@@ -147,12 +151,12 @@ def project(
             doubts.append(Doubt(span, Why.SCATTERED, placed=True))
         elif _cuts_word(source.text, span):
             doubts.append(Doubt(span, Why.EDGE, placed=True))
-        elif _is_other_sex(source, span, target, (start, end)):
+        elif is_other_sex(source, span, target, (start, end)):
             doubts.append(Doubt(span, Why.SEX, placed=True))
     return Projected(SpanSet.of(target, placed), doubts, len(spans))
 
 
-def _is_other_sex(source: Note, span: Span, target: Note, place: Token) -> bool:
+def is_other_sex(source: Note, span: Span, target: Note, place: Token) -> bool:
     """Whether both are letters for a sex, and not for the same one."""
     found = [
         _SEXES.get(note.lang or "", {}).get(note.text[start:end].lower())
