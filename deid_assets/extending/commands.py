@@ -30,7 +30,6 @@ from deid_assets.cli.arguments import (
     ToOption,
 )
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
-from deid_assets.cli.lists import check_list, write_list
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_rows, print_table
@@ -103,7 +102,6 @@ __all__ = [
     "Table",
     "ToOption",
     "Withheld",
-    "check_list",
     "check_out",
     "check_parsed_notes",
     "detect_format",
@@ -122,7 +120,6 @@ __all__ = [
     "read_options",
     "read_toml",
     "say",
-    "write_list",
     "write_notes",
     "write_options",
 ]

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deid_annotation.annotators import Reading, read_annotations
+from deid_annotation.lists import write_list
 from deid_annotation.majority import Tie, adjudicate
 from deid_assets.extending import ConfigError, InputError, SpanSet
 from deid_assets.extending.commands import (
@@ -18,7 +19,6 @@ from deid_assets.extending.commands import (
     print_json,
     print_table,
     say,
-    write_list,
     write_notes,
     write_options,
 )

@@ -9,8 +9,9 @@ from typing import Any
 
 from deid_annotation.annotators import Reading
 from deid_annotation.gold_changes import Change, ChangeKind, corrections
+from deid_annotation.lists import check_list, write_list
 from deid_assets.extending import DeidError, InputError, Profile, profile
-from deid_assets.extending.commands import PARTIAL, Withheld, check_list, print_json, print_table, say, write_list
+from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_table, say
 from deid_assets.extending.scoring import UNDEFINED, Evaluation, Scheme, evaluate_corpus, pair, ratio
 from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
 from deid_evaluation.report import System

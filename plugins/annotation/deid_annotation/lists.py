@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.outputs import write_options
-from deid_assets.core.errors import InputError
-from deid_assets.formats.formulas import escaped
-from deid_assets.system.atomic import atomic_file
+from deid_assets.extending import InputError
+from deid_assets.extending.commands import write_options
+from deid_assets.extending.files import atomic_file
+from deid_assets.extending.formats import escaped_formula
 
 
 def check_list(out: Path | None) -> None:
@@ -31,7 +31,7 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
-        finished = escaped if write_options().formulas == "escaped" else str
+        finished = escaped_formula if write_options().formulas == "escaped" else str
         writer.writerows([finished(_cell(row.get(name))) for name in columns] for row in rows)
         text = buffer.getvalue()
     else:
