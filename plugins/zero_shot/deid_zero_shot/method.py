@@ -30,7 +30,8 @@ class Options(BaseModel):
     """How words are scored.
 
     Args:
-        segment: ``plain``, ``blanks``, ``characters``, ``parsed``, or a function of text and language.
+        segment: ``plain``, ``blanks``, ``characters``, ``parsed``, or a function of text and language; or one by
+            language, ``plain`` for every other.
         lemmas: ``simple``, ``none`` or ``spacy:PIPELINE``.
         together: Whether the same words elsewhere in the window are masked with a word.
         mean: Whether a word's score is the geometric mean over its sub-tokens, not the product.

@@ -80,12 +80,26 @@ def _tokenizer(lang: str) -> Any:
 SEGMENTERS: Mapping[str, Segmenter] = {"plain": plain, "blanks": blanks, "characters": characters, "parsed": parsed}
 
 
-def segmenter(wanted: str | Segmenter) -> tuple[str, Segmenter]:
+def segmenter(wanted: str | Segmenter | Mapping[str, str | Segmenter]) -> tuple[str | Mapping[str, str], Segmenter]:
     """Return a segmenter and the name under which scores of it are known.
+
+    Args:
+        wanted: A name or a function; or one by language, ``plain`` for every other.
 
     Raises:
         ConfigError: There is none of the name.
     """
+    if isinstance(wanted, Mapping):
+        known = {lang: _one(one) for lang, one in sorted(wanted.items())}
+
+        def by_language(text: str, lang: str | None) -> Sequence[Token]:
+            return known.get(lang or "", ("plain", plain))[1](text, lang)
+
+        return {lang: name for lang, (name, _) in known.items()}, by_language
+    return _one(wanted)
+
+
+def _one(wanted: str | Segmenter) -> tuple[str, Segmenter]:
     if callable(wanted):
         return f"{wanted.__module__}.{getattr(wanted, '__qualname__', type(wanted).__name__)}", wanted
     if wanted not in SEGMENTERS:

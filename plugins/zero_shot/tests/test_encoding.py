@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import spacy
 from models_here import KINDS, tokenizer_of
 
 from deid_assets import Note
@@ -88,6 +89,18 @@ def test_a_segmenter_may_be_a_function() -> None:
     assert words_of("abcd", None, halves) == [(0, 2), (2, 4)]
 
 
+def test_each_language_may_have_a_segmenter_of_its_own() -> None:
+    name, found = segmenter({"fi": "parsed", "en": "blanks"})
+    text = "3,5 mg/ml"
+
+    assert name == {"en": "blanks", "fi": "parsed"}
+    assert words_of(text, "en", found) == words_of(text, "en", SEGMENTERS["blanks"])
+    assert words_of(text, "sv", found) == words_of(text, "sv", SEGMENTERS["plain"])
+    assert words_of(text, "en", found) != words_of(text, "sv", found)
+    with pytest.raises(ConfigError, match="did you mean 'parsed'"):
+        segmenter({"fi": "parse"})
+
+
 def test_a_segmenter_that_goes_back_is_refused() -> None:
     with pytest.raises(ConfigError, match="must rise"):
         words_of("abcd", None, lambda _text, _lang: [(2, 4), (0, 2)])
@@ -114,6 +127,16 @@ def test_forms_of_one_lemma_are_one_group(lang: str, words: tuple[str, str], *, 
     one, other = groups(words, lang, lemmatizer("simple"))
 
     assert (one == other) is same
+
+
+def test_a_pipeline_of_spacy_tells_which_forms_are_of_one_lemma(tmp_path: Path) -> None:
+    pipeline = spacy.blank("fi")
+    pipeline.add_pipe("attribute_ruler").add([[{"LOWER": "potilaalle"}]], {"LEMMA": "potilas"})
+    pipeline.to_disk(tmp_path / "fi_lemmas")
+
+    one, other, none = groups(["potilas", "Potilaalle", "kuume"], "fi", lemmatizer(f"spacy:{tmp_path / 'fi_lemmas'}"))
+
+    assert one == other != none
 
 
 def test_an_unknown_lemmatiser_is_refused() -> None:
