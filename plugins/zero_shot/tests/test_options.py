@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from fixed_network import scorer
 from models_here import save_model
 
-from deid_assets import Note, Phi
+from deid_assets import Note, Phi, SpanSet
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import load as load_plugin
+from deid_assets.testing import marked
 from deid_zero_shot import ZeroShotDetector
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.priors import Priors
@@ -88,6 +90,25 @@ def test_numbers_are_left_to_rules(tmp_path: Path) -> None:
     assert all(text.index(value) in redacted for value in ("12/03/2020", "28-44123-7"))
     assert not any(text.index(value) in redacted for value in ("1.5", "2.5", "1.8"))
     assert any(span.label is Phi.DATE for span in joined)
+
+
+def test_ages_and_dates_that_the_model_leaves_are_all_found_by_rules(tmp_path: Path) -> None:
+    texts = {
+        "en": "A <AGE>47</AGE>-year-old man, seen <DATE>3 May 2021</DATE>, again on <DATE>12/06/2021</DATE>.\nAge: <AGE>47</AGE>.",
+        "es": "Varón de <AGE>63 años</AGE>, ingresado el <DATE>3 de mayo de 2021</DATE>.",
+    }
+    notes, gold = zip(*(marked(text, note_id=lang, lang=lang) for lang, text in texts.items()), strict=True)
+    zero_shot = ZeroShotDetector(model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1)
+
+    def covered(found: Iterable[SpanSet]) -> int:
+        return sum(
+            any(span.start <= one.start and one.end <= span.end for span in spans)
+            for spans, own in zip(found, gold, strict=True)
+            for one in own
+        )
+
+    assert covered(zero_shot.detect(notes)) == 0
+    assert covered(load_plugin("rules").detect(notes)) == sum(map(len, gold))
 
 
 WORDS = ("fever", "Wilkes", "and")
