@@ -1,19 +1,22 @@
 """What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as Markdown.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder|bilstm] [--target grascco ...] [--plain]
+    [--work FOLDER]
 
 The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
 ``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from the source and then, with the weights that
 gave, from the target. The last is for the networks alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
 part is divided into folds by note, and each note is read by a model that has not seen it. Labels are the seven
 categories of i2b2 2014, of which those are kept that the target and both sources annotate. Intervals are of a paired
-bootstrap over the notes of the target.
+bootstrap over the notes of the target. FOLDER keeps the result of each training, so that a killed run goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import pickle
 import random
 import sys
 import tempfile
@@ -116,6 +119,7 @@ def main() -> None:
     parser.add_argument("--tagger", choices=("crf", "encoder", "bilstm"), default="crf")
     parser.add_argument("--plain", action="store_true", help="train the CRF without the predictions of the rules")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", type=Path, help="folder for what each training gave")
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
@@ -129,7 +133,7 @@ def main() -> None:
         target = TARGETS[name]
         synthetic = read_corpus(f"synthetic:{target.lang}:{options.source_notes}").documents
         parts = _parts(root, target, most=options.turku_notes, seed=options.seed)
-        _show(name, parts, {MEDDOCAN: meddocan, "synthetic": synthetic}, recipe)
+        _show(name, parts, {MEDDOCAN: meddocan, "synthetic": synthetic}, recipe, options.work)
 
 
 def _recipe(tagger: str, *, seed: int, plain: bool) -> Recipe:
@@ -174,12 +178,12 @@ def _coarse(spans: SpanSet, kept: frozenset[str]) -> list[Span]:
     return [replace(span, label=OF_CATEGORY[name], native_label="") for span, name in named if name in kept]
 
 
-def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe) -> None:
+def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, work: Path | None) -> None:
     every = [document for pair in parts for documents in pair for document in documents]
     kept = frozenset.intersection(*(categories(documents) for documents in (every, *sources.values())))
     parts = [(coarse(train, kept), coarse(test, kept)) for train, test in parts]
     sources = {source: coarse(documents, kept) for source, documents in sources.items()}
-    found = _outcomes(parts, sources, recipe, kept)
+    found = _outcomes(parts, sources, recipe, kept, work)
     tested = [document for _, test in parts for document in test]
     counts = {
         strategy: [one.micro(Level.ENTITY, Granularity.CATEGORY) for one in outcome.notes]
@@ -210,34 +214,51 @@ def _show_row(strategy: str, outcome: Outcome, gaps: Comparison) -> None:
 
 
 def _outcomes(
-    parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, kept: frozenset[str]
+    parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, kept: frozenset[str], work: Path | None
 ) -> dict[str, Outcome]:
     """Return each strategy's outcome; ``single`` comes first and is what the others are compared with."""
-    found = {"single": _learnt([([train], test) for train, test in parts], recipe, kept)}
+    found = {"single": _learnt([([train], test) for train, test in parts], recipe, kept, work)}
     tested = [document for _, test in parts for document in test]
     for source, documents in sources.items():
-        found[f"zero-shot, {source}"] = _learnt([([documents], tested)], recipe, kept)
+        found[f"zero-shot, {source}"] = _learnt([([documents], tested)], recipe, kept, work)
         mixed = [([[*documents, *train]], test) for train, test in parts]
-        found[f"mix, {source} + target"] = _learnt(mixed, recipe, kept)
+        found[f"mix, {source} + target"] = _learnt(mixed, recipe, kept, work)
         if recipe.plugin != "crf":
             phases = [([documents, train], test) for train, test in parts]
-            found[f"sequential, {source}, then target"] = _learnt(phases, recipe, kept)
+            found[f"sequential, {source}, then target"] = _learnt(phases, recipe, kept, work)
     rules = _scored(plugins.load("rules"), tested, kept)
     return {**found, "rules alone": Outcome(rules, 0, 0)}
 
 
-def _learnt(parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str]) -> Outcome:
-    notes: list[SixScores] = []
-    cpu = 0.0
-    for phases, test in parts:
-        check_apart([document for phase in phases for document in phase], test, role="test")
-        with tempfile.TemporaryDirectory() as folder:
-            started = time.process_time()
-            train_tagger(recipe, phases, Path(folder))
-            cpu += time.process_time() - started
-            detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
-            notes += _scored(detector, test, kept)
-    return Outcome(notes, sum(len(phase) for phases, _ in parts for phase in phases) / len(parts), cpu)
+def _learnt(
+    parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str], work: Path | None
+) -> Outcome:
+    found = [_trained(phases, test, recipe, kept, work) for phases, test in parts]
+    notes = [each for scored, _ in found for each in scored]
+    learnt = sum(len(phase) for phases, _ in parts for phase in phases) / len(parts)
+    return Outcome(notes, learnt, sum(cpu for _, cpu in found))
+
+
+def _trained(
+    phases: Phases, test: Documents, recipe: Recipe, kept: frozenset[str], work: Path | None
+) -> tuple[list[SixScores], float]:
+    """Return the scores of each note after one training, and its seconds of the processor; of a work folder, made once."""
+    every = [[(each.note.digest, [(s.start, s.end, s.label) for s in each.spans]) for each in one] for one in phases]
+    what = repr((recipe, sorted(kept), every, [each.note.digest for each in test]))
+    path = work / f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.pickle" if work else None
+    if path and path.exists():
+        return pickle.loads(path.read_bytes())
+    check_apart([document for phase in phases for document in phase], test, role="test")
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.process_time()
+        train_tagger(recipe, phases, Path(folder))
+        cpu = time.process_time() - started
+        detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
+        found = _scored(detector, test, kept), cpu
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickle.dumps(found))
+    return found
 
 
 def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:
