@@ -77,10 +77,14 @@ def _exported(folder: Path) -> Path:
 def _rules(folder: Path) -> Path:
     import spacy
 
+    from deid_spacy import Importer
+
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": NAME}])
     pipeline.to_disk(folder / "pipeline")
-    return folder / "pipeline"
+    wanted = {"source": str(folder / "pipeline"), "name": "mine", "out": folder / "mine", "labels": "spacy_ontonotes"}
+    Importer().add(wanted, [])
+    return folder / "mine"
 
 
 def _encoder(folder: Path) -> Path:

@@ -44,8 +44,10 @@ class Wrapped:
 
 
 def _spacy_model(folder: Path) -> dict[str, Any]:
-    """A pipeline of rules, written as ``nlp.to_disk`` does."""
+    """A pipeline of rules, added as ``deid models add`` does."""
     import spacy
+
+    from deid_spacy import Importer
 
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns(
@@ -56,7 +58,9 @@ def _spacy_model(folder: Path) -> dict[str, Any]:
         ]
     )
     nlp.to_disk(folder / "pipeline")
-    return {"model": str(folder / "pipeline")}
+    wanted = {"source": str(folder / "pipeline"), "name": "mine", "out": folder / "mine", "labels": "spacy_ontonotes"}
+    Importer().add(wanted, [])
+    return {"model": str(folder / "mine")}
 
 
 WRAPPED = {
@@ -179,7 +183,7 @@ WRAPPED = {
     ),
     "spacy": Wrapped(
         "SpacyDetector",
-        "0.1.0+en_pipeline0.0.0",
+        "0.1.0+spacy3.",
         {
             "en": (
                 "Seen by <NAME>Dr Lee</NAME> in <LOCATION>Quahog</LOCATION>.\r\n",
@@ -187,7 +191,7 @@ WRAPPED = {
                 "paid $ 12",  # a label that is ignored on purpose
             )
         },
-        frozenset(Phi) - {Phi.NAME, Phi.LOCATION},
+        frozenset(Phi) - {Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION, Phi.DATE},
         options=_spacy_model,
     ),
 }
