@@ -78,8 +78,9 @@ def _gliner(folder: Path, count: int) -> None:
     from deid_gliner import GlinerDetector
     from deid_gliner.adding import Importer
 
-    for mode in ("markerV0", "token_level"):
-        source = save(folder / mode, span_mode=mode)
+    for mode, is_bi in (("markerV0", False), ("token_level", False), ("markerV0", True), ("token_level", True)):
+        name = f"{mode}, bi-encoder" if is_bi else mode
+        source = save(folder / name, span_mode=mode, is_bi=is_bi)
         detector = GlinerDetector(model=_added(Importer(), source, notes(6, seed=5), PROMPT_MAP), threads=1)
         model = GLiNER.from_pretrained(str(source), local_files_only=True)
         words = model.data_processor.words_splitter
@@ -90,7 +91,7 @@ def _gliner(folder: Path, count: int) -> None:
                 if found["label"] != "disease":
                     yield found["start"], found["end"], found["label"]
 
-        _show("gliner", mode, detector, some, theirs)
+        _show("gliner", name, detector, some, theirs)
 
 
 def _stanza(folder: Path, count: int) -> None:

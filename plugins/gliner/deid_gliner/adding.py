@@ -29,10 +29,12 @@ THRESHOLD = 0.3
 _PER_CALL = 25
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _TOKENIZER = "tokenizer_config.json"
+_LABELS = "labels_tokenizer"
+_OF_LABELS = "labels_encoder"
+"""A bi-encoder reads its prompts with an encoder of their own; a folder of that name has its configuration and tokenizer."""
 _OTHER_KINDS = {
     "relations_layer": "it finds relations",
     "labels_decoder": "it writes its labels",
-    "labels_encoder": "it is a bi-encoder",
 }
 
 
@@ -128,6 +130,8 @@ class _Sides:
         try:
             with quiet():
                 self._model.export_to_onnx(folder, onnx_filename=GRAPH)
+                if of_labels := getattr(self._model.data_processor, _LABELS, None):  # the export leaves it out
+                    of_labels.save_pretrained(folder / _LABELS)
             exported = load(folder, threads=cores(), providers=["cpu"])
             differing = sum(len(a ^ b) for a, b in zip(self._wanted, self._read(exported), strict=True))
             why = f"the export differs in {differing} spans" if differing else ""
@@ -175,7 +179,7 @@ def _config(folder: Path) -> dict[str, Any]:
         raise PluginError(f"{folder}: it brings code of its own, which is not run; choose another model")
     for key, what in _OTHER_KINDS.items():
         if config.get(key):
-            raise PluginError(f"{folder}: {what} ({key}), which is not run; choose a uni-encoder for spans")
+            raise PluginError(f"{folder}: {what} ({key}), which is not run; choose a model that finds spans")
     if not any((folder / name).is_file() for name in _WEIGHTS):
         raise PluginError(f"{folder}: no {' and no '.join(_WEIGHTS)}; fetch the model again")
     return config
@@ -187,31 +191,50 @@ def _staged(source: Path, config: Mapping[str, Any], staging: Path) -> Any:
     Raises:
         PluginError: Tokenizer or encoder's configuration are missing, or it does not load.
     """
-    backbone = source / BACKBONE
-    if not config.get("encoder_config") or not (source / _TOKENIZER).is_file():
-        for name in ("config.json", _TOKENIZER):
-            if not (backbone / name).is_file():
-                raise PluginError(
-                    f"{source}: it has no tokenizer or no configuration of its encoder; copy config.json and the "
-                    f"tokenizer's files of {config.get('model_name') or 'its encoder'} into {backbone}"
-                )
-    tokenizer = source if (source / _TOKENIZER).is_file() else backbone
-    for file in tokenizer.iterdir():
-        if file.is_file() and file.suffix in {".json", ".txt", ".model"} and file.name not in {CONFIG, "config.json"}:
-            shutil.copyfile(file, staging / file.name)
+    whole = dict(config)
+    whole["encoder_config"] = _part(
+        source, config, staging, "encoder_config", source, source / BACKBONE, name=str(config.get("model_name") or "")
+    )
+    if name := config.get(_OF_LABELS):
+        (staging / _LABELS).mkdir()
+        whole["labels_encoder_config"] = _part(
+            source, config, staging / _LABELS, "labels_encoder_config", source / _LABELS, source / _OF_LABELS,
+            name=str(name),
+        )  # fmt: skip
+        whole[_OF_LABELS] = _OF_LABELS
     weights = next(name for name in _WEIGHTS if (source / name).is_file())
     (staging / weights).symlink_to(source / weights)
-    encoder = config.get("encoder_config")
-    if not encoder:
-        text = (backbone / "config.json").read_text(encoding="utf-8")
-        if "auto_map" in text:
-            raise PluginError(f"{backbone}: it brings code of its own, which is not run; choose another model")
-        encoder = json.loads(text)
-        if int(config.get("vocab_size", -1)) != -1:
-            encoder["vocab_size"] = config["vocab_size"]
-    whole = {**config, "encoder_config": encoder, "model_name": ""}
-    (staging / CONFIG).write_text(json.dumps(whole), encoding="utf-8")
+    (staging / CONFIG).write_text(json.dumps({**whole, "model_name": ""}), encoding="utf-8")
     try:
         return load(staging, threads=cores())
     except PluginError as error:
         raise PluginError(str(error).replace(str(staging), str(source))) from error.__cause__
+
+
+def _part(  # noqa: PLR0917 - where a part of a model may lie
+    source: Path, config: Mapping[str, Any], out: Path, key: str, own: Path, backbone: Path, *, name: str
+) -> dict[str, Any]:
+    """Copy an encoder's tokenizer, from the model's own folder or from its backbone's, and return its configuration.
+
+    Raises:
+        PluginError: One of both is missing, or it runs code of its own.
+    """
+    if not config.get(key) or not (own / _TOKENIZER).is_file():
+        for wanted in ("config.json", _TOKENIZER):
+            if not (backbone / wanted).is_file():
+                raise PluginError(
+                    f"{source}: it has no tokenizer or no configuration of its encoder; copy config.json and the "
+                    f"tokenizer's files of {name or 'its encoder'} into {backbone}"
+                )
+    for file in (own if (own / _TOKENIZER).is_file() else backbone).iterdir():
+        if file.is_file() and file.suffix in {".json", ".txt", ".model"} and file.name not in {CONFIG, "config.json"}:
+            shutil.copyfile(file, out / file.name)
+    if found := config.get(key):
+        return dict(found)
+    text = (backbone / "config.json").read_text(encoding="utf-8")
+    if "auto_map" in text:
+        raise PluginError(f"{backbone}: it brings code of its own, which is not run; choose another model")
+    encoder: dict[str, Any] = json.loads(text)
+    if key == "encoder_config" and int(config.get("vocab_size", -1)) != -1:
+        encoder["vocab_size"] = config["vocab_size"]
+    return encoder

@@ -115,7 +115,7 @@ def spans_of(
     best: dict[tuple[int, int, str], float] = {}
     for at in range(0, len(settings.prompts), settings.groups):
         group = list(settings.prompts[at : at + settings.groups])
-        room = settings.subtokens - _taken(tokenizer, group)
+        room = settings.subtokens - _taken(tokenizer, [] if model.config.labels_encoder else group)
         if room < 1:
             raise PluginError(f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer labels")
         for first, last in parts(len(words), sizes, words=settings.window, overlap=settings.overlap, room=room):
@@ -133,9 +133,15 @@ def spans_of(
 
 
 def _taken(tokenizer: Any, prompts: Sequence[str]) -> int:
-    """Return the sub-tokens of prompts, with a marker before each, a separator, and the encoder's own."""
+    """Return the sub-tokens of prompts, with a marker before each, a separator, and the encoder's own.
+
+    A bi-encoder reads its prompts apart: there are none in the text's sub-tokens.
+    """
+    special = int(tokenizer.num_special_tokens_to_add())
+    if not prompts:
+        return special
     counts = [len(found) for found in tokenizer(list(prompts), add_special_tokens=False)["input_ids"]]
-    return sum(counts) + len(counts) + 1 + int(tokenizer.num_special_tokens_to_add())
+    return sum(counts) + len(counts) + 1 + special
 
 
 @contextmanager

@@ -111,6 +111,23 @@ def test_a_model_of_tokens_whose_weights_are_a_pickle_and_whose_tokenizer_is_its
         added(tmp_path, source)
 
 
+@pytest.mark.parametrize("span_mode", ["markerV0", pytest.param("token_level", marks=pytest.mark.slow)])
+def test_a_bi_encoder_whose_prompts_have_a_tokenizer_of_their_own(tmp_path, span_mode) -> None:
+    source = save(tmp_path / "bi", span_mode=span_mode, is_bi=True)
+    some = [note for note in notes(12) if len(note.text.split()) < 16]
+    theirs = library_spans(source, some)
+    config = json.loads((source / "gliner_config.json").read_text())
+    (source / "labels_tokenizer").rename(source / "labels_encoder")  # as the authors publish it: a name on the hub
+    (source / "labels_encoder" / "config.json").write_text(json.dumps(config.pop("labels_encoder_config")))
+    (source / "gliner_config.json").write_text(json.dumps(config))
+
+    out = added(tmp_path, source)
+
+    assert sum(map(len, theirs)) > 10
+    assert our_spans(GlinerDetector(model=out, threads=1), some) == theirs
+    assert json.loads((out / "published.json").read_text())["runtime"] == "onnx"
+
+
 def changed(**changes: Any):
     def change(folder: Path) -> None:
         path = folder / "gliner_config.json"
@@ -127,7 +144,10 @@ def cut(folder: Path) -> None:
 
 FAULTS = {
     "code of its own": (changed(auto_map={"AutoModel": "own.Model"}), "it brings code of its own, which is not run"),
-    "a bi-encoder": (changed(labels_encoder="someone/labels"), "it is a bi-encoder .labels_encoder., which is not run"),
+    "one that writes its labels": (changed(labels_decoder="someone/decoder"), "it writes its labels .labels_decoder., which"),
+    "a bi-encoder without its labels' tokenizer": (
+        changed(labels_encoder="someone/labels"), "tokenizer's files of someone/labels into .*labels_encoder"
+    ),
     "not JSON": (lambda folder: (folder / "gliner_config.json").write_text("{"), "gliner_config.json: not JSON"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors and no pytorch_model"),
     "truncated weights": (cut, "the model does not load"),

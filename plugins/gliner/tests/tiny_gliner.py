@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import transformers
 from gliner import GLiNER, GLiNERConfig
+from gliner.model import BiEncoderSpanGLiNER, BiEncoderTokenGLiNER
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from deid_assets import Note
@@ -83,8 +84,11 @@ def _tokenizer() -> Any:
     return fast
 
 
-def save(out: Path, *, span_mode: str = "markerV0", safe: bool = True) -> Path:
-    """Write a model of spans (``markerV0``) or of tokens (``token_level``) as the library does."""
+def save(out: Path, *, span_mode: str = "markerV0", safe: bool = True, is_bi: bool = False) -> Path:
+    """Write a model of spans (``markerV0``) or of tokens (``token_level``) as the library does.
+
+    A bi-encoder (``is_bi``) reads its prompts with an encoder of their own.
+    """
     torch.manual_seed(3)
     tokenizer = _tokenizer()
     encoder = {
@@ -93,11 +97,16 @@ def save(out: Path, *, span_mode: str = "markerV0", safe: bool = True) -> Path:
         "position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
         "position_biased_input": False, "type_vocab_size": 0, "pad_token_id": 0,
     }  # fmt: skip
-    config = GLiNERConfig(
+    both = {"labels_encoder": "someone/labels", "labels_encoder_config": dict(encoder)} if is_bi else {}
+    kinds: Any = {"markerV0": BiEncoderSpanGLiNER, "token_level": BiEncoderTokenGLiNER}
+    config: Any = (kinds[span_mode].config_class if is_bi else GLiNERConfig)(
         model_name="someone/encoder", max_width=6, hidden_size=32, dropout=0.0, span_mode=span_mode, max_len=LONGEST,
         encoder_config=encoder, vocab_size=len(tokenizer), class_token_index=tokenizer.convert_tokens_to_ids("<<ENT>>"),
+        **both,
     )  # fmt: skip
-    model: Any = GLiNER._get_gliner_class(config)(config, tokenizer=tokenizer, backbone_from_pretrained=False)
+    kind = kinds[span_mode] if is_bi else GLiNER._get_gliner_class(config)
+    given = {"labels_tokenizer": _tokenizer()} if is_bi else {}
+    model: Any = kind(config, tokenizer=tokenizer, backbone_from_pretrained=False, **given)
     with torch.no_grad():
         for weight in model.model.parameters():
             weight.mul_(3.0 if weight.dim() > 1 else 1.0)

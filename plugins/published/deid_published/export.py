@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from deid_assets.extending import Note, PluginError
 from deid_onnx.families import Feeds, Run
 from deid_onnx.session import OUTPUT, Session
+from deid_published.architectures import exportable, positions
 from deid_published.detector import reader, spans_of
 from deid_published.folder import GRAPH, TOKENIZER, read_added
+from deid_published.network import Reader
 from deid_published.source import Source
 
 _OPSET = 17
@@ -77,6 +79,7 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     Raises:
         PluginError: There is no tokenizer with offsets, the network does not load, or it cannot be exported.
     """
+    _check_known(source)
     tokenizer = _tokenizer(source)
     model = load(source)
     longest = _longest(tokenizer, model)
@@ -98,6 +101,16 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     }
 
 
+def _check_known(source: Source) -> None:
+    name = source.config["architectures"][0]
+    if not hasattr(transformers, name):
+        saved = source.config.get("transformers_version", "a version that it does not name")
+        raise PluginError(
+            f"{source.path}: transformers {transformers.__version__} has no {name}; the model was saved by {saved}: "
+            "add it in an environment with a version that has it"
+        )
+
+
 def _tokenizer(source: Source) -> Any:
     try:
         auto: Any = transformers.AutoTokenizer
@@ -111,15 +124,12 @@ def _tokenizer(source: Source) -> Any:
 
 
 def _longest(tokenizer: Any, model: Any) -> int:
-    """Return the most sub-tokens that a model reads: positions of RoBERTa's kind begin after the padding's."""
-    positions = int(getattr(model.config, "max_position_embeddings", 0) or _LONGEST)
-    if model.config.model_type in {"roberta", "camembert", "xlm-roberta"}:
-        positions -= model.config.pad_token_id + 1
-    return int(min(positions, tokenizer.model_max_length, _LONGEST))
+    """Return the most sub-tokens that a model reads."""
+    return int(min(positions(model.config) or _LONGEST, tokenizer.model_max_length, _LONGEST))
 
 
 def _trace(model: Any, path: Path, ids: torch.Tensor, mask: torch.Tensor) -> None:
-    with _quiet(), warnings.catch_warnings(), torch.inference_mode():
+    with _quiet(), warnings.catch_warnings(), torch.inference_mode(), exportable(model):
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _Scores(model).eval(),
@@ -160,7 +170,7 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
     differing = spans = 0
     farthest = 0.0
     for text in texts:
-        (_, wanted), (_, found) = network.read(text), exported.read(text)
+        (_, wanted), (_, found) = network.read(text), _run(exported, text, source)
         farthest = max(farthest, float(np.abs(wanted - found).max() / max(1.0, float(np.abs(wanted).max()))))
         sides = [Counter(_key(span) for span in spans_of(text, one, added, "")) for one in (network, exported)]
         differing += sum(((sides[0] - sides[1]) + (sides[1] - sides[0])).values())
@@ -168,6 +178,15 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
     if farthest > _CLOSE:
         raise PluginError(f"{source.name}: the export's scores are {farthest:.4f} off the network's; it was not kept")
     return {"notes": len(texts), "spans": spans, "differing_spans": differing, "farthest": round(farthest, 7)}
+
+
+def _run(exported: Reader, text: str, source: Source) -> tuple[Any, NDArray[np.float32]]:
+    try:
+        return exported.read(text)
+    except Exception as error:
+        raise PluginError(
+            f"{source.name}: the export of {source.config['architectures'][0]} does not run ({type(error).__name__})"
+        ) from error
 
 
 def _key(span: Any) -> tuple[int, int, str, str]:

@@ -18,7 +18,7 @@ CONFIG = "config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OTHERS = {
     "gliner_config.json": "it is a GLiNER model: install deid-gliner",
-    "config.cfg": "a spaCy pipeline runs by path (--detector spacy=FOLDER), one of EDS-NLP needs deid-edsnlp",
+    "config.cfg": "a pipeline of spaCy needs deid-spacy, one of EDS-NLP deid-edsnlp",
     "resources.json": "of Stanza, give the folder of one language, with deid-stanza installed",
 }
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")
@@ -94,8 +94,11 @@ def _config(path: Path) -> Mapping[str, Any]:
         raise PluginError(f"{path / CONFIG}: not a configuration; fetch the model again")
     if "auto_map" in config or list(path.glob("*.py")):
         raise PluginError(
-            f"{path}: it brings code of its own, which is not run; choose a model of a known architecture"
+            f"{path}: it brings code of its own, which is not run; choose a model of a known architecture, or remove "
+            "auto_map from config.json and the .py files where transformers itself has the architecture"
         )
+    if config.get("model_type") == "extractor":
+        raise PluginError(f"{path}: it is a GLiNER2 model, of a library that is not run here; choose a GLiNER model")
     kinds = config.get("architectures") or []
     if not any(str(kind).endswith("ForTokenClassification") for kind in kinds):
         raise PluginError(

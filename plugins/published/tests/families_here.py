@@ -1,4 +1,4 @@
-"""Tiny models of eight families, made from configurations: architecture, tokenizer kind and tags, and no training."""
+"""Tiny models of every family, made from configurations: architecture, tokenizer kind and tags, and no training."""
 
 from __future__ import annotations
 
@@ -155,8 +155,12 @@ _MODERN = {
     "cls_token_id": 0,
     "sep_token_id": 2,
 }
+_DECODER = {**SMALL, "num_key_value_heads": 1, "head_dim": 16, "pad_token_id": 1, "eos_token_id": 2}
+_LONG = {**SMALL, "max_position_embeddings": 132, "attention_window": 16, "pad_token_id": 1, "sep_token_id": 2}
+_MIXTURE = {**_DECODER, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8}
+_EURO = {**SMALL, "num_key_value_heads": 2, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
 _ROBERTA = {**SMALL, "max_position_embeddings": 68, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-FAMILIES: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], Sequence[str]]] = {
+EVERY: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], Sequence[str]]] = {
     "bert": ("Bert", "bert", wordpiece, SMALL, PLAIN),
     "roberta": ("Roberta", "roberta", byte_pairs, _ROBERTA, BIO),
     "deberta-v2": ("DebertaV2", "bert", lambda: unigram("bert"), _DEBERTA, BIO),
@@ -165,13 +169,20 @@ FAMILIES: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any
     "modernbert": ("ModernBert", "roberta", lambda: byte_pairs(trim=False), _MODERN, BIO),
     "distilbert": ("DistilBert", "bert", lambda: wordpiece(lowercase=True), _DISTIL, BIO),
     "camembert": ("Camembert", "roberta", lambda: unigram("roberta"), _ROBERTA, IO),
+    "deberta": ("Deberta", "bert", byte_pairs, {**_DEBERTA, "max_relative_positions": -1}, BIO),
+    "longformer": ("Longformer", "roberta", byte_pairs, _LONG, BIO),
+    "qwen3": ("Qwen3", "roberta", byte_pairs, _DECODER, BIO),
+    "eurobert": ("EuroBert", "roberta", lambda: byte_pairs(trim=False), _EURO, BIO),
+    "privacy-filter": ("OpenAIPrivacyFilter", "roberta", lambda: byte_pairs(trim=False), _MIXTURE, BIO),
 }
 """Family to the name of its classes, its special tokens, its tokenizer, its configuration and its tags."""
+FAMILIES = [family for family, (name, *_) in EVERY.items() if hasattr(transformers, f"{name}ForTokenClassification")]
+"""Those that the installed ``transformers`` has: EuroBERT and OpenAI's privacy filter are of version 5."""
 
 
 def save(family: str, out: Path, *, tags: Sequence[str] | None = None, seed: int = 3) -> Path:
     """Write a tiny model as its library would, with scores far enough apart that rounding turns none."""
-    name, kind, tokenizer, values, usual = FAMILIES[family]
+    name, kind, tokenizer, values, usual = EVERY[family]
     tags = tags or usual
     made = tokenizer()
     torch.manual_seed(seed)

@@ -70,7 +70,12 @@ FAULTS = {
     "labels numbered wrongly": (config(id2label={"0": "O", "2": "B-PER"}, label2id=""), "not numbered 0 to 1"),
     "a label twice": (config(id2label={**TAGS, "6": "O"}, label2id=""), "gives 'O' twice"),
     "no outside label": (config(id2label={"0": "B-PER", "1": "I-PER"}, label2id=""), "no tag is O"),
+    "an architecture that is not installed": (
+        config(architectures=["FutureForTokenClassification"], transformers_version="9.1"),
+        "has no FutureForTokenClassification; the model was saved by 9.1: add it in an environment",
+    ),
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
+    "GLiNER2": (config(model_type="extractor", architectures=""), "it is a GLiNER2 model, of a library that is not run"),
     "no labels": (config(id2label=""), "no id2label"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
     "a model of another library": (

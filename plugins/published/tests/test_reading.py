@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,6 +111,15 @@ def test_every_label_map_that_comes_along_reads_and_says_how_sure_it_is() -> Non
         assert read_labels(name) == choice
         assert {"languages", "licence", "size", "sure"} <= set(choice.facts), name
         assert Phi.NAME in choice.labels.values()
+
+
+def test_the_page_of_public_models_names_every_map_that_comes_along() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "published-models.md").read_text()
+    maps = [file.stem for file in root.glob("plugins/*/deid_*/maps/*.toml") if file.name != "proposals.toml"]
+
+    assert len(maps) > 15
+    assert [name for name in maps if f"`{name}`" not in page] == []
 
 
 def test_a_label_that_no_map_knows_stops_the_model_and_is_proposed() -> None:
