@@ -6,14 +6,11 @@ import logging
 import shutil
 from pathlib import Path
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-
 from deid_assets.extending import PluginError
 from deid_flair import folders
 from deid_flair.graph import build
 from deid_flair.store import DESCRIPTION, WEIGHTS, write_bytes, write_json
+from deid_onnx.convert import to_fp16
 from deid_onnx.families.flair import VOCABULARY
 from deid_onnx.folder import read_folder
 from deid_onnx.tagger import write_chain
@@ -34,31 +31,12 @@ def export(model: Path, out: Path) -> None:
     made = build(network)
     out.mkdir(parents=True, exist_ok=True)
     write_bytes(out / FULL, made.SerializeToString())
-    write_bytes(out / HALF, halved(made).SerializeToString())
+    to_fp16(out / FULL, out / HALF)
     _quantize(out / FULL, out / BYTES)
     write_chain(out, network.chain())
     if out != model:
         shutil.copytree(model / VOCABULARY, out / VOCABULARY, dirs_exist_ok=True)
         write_json(out / DESCRIPTION, dict(folder.settings))
-
-
-def halved(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with its weights as 16-bit numbers, widened when it is loaded.
-
-    Arithmetic stays at 32 bits: ONNX Runtime 1.31 crashes on a CPU while it loads an LSTM of 16 bits.
-    """
-    half = onnx.ModelProto()
-    half.CopyFrom(model)
-    casts = []
-    for weight in half.graph.initializer:
-        if weight.data_type == TensorProto.FLOAT:
-            name = weight.name
-            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float16), f"{name}.half"))
-            casts.append(helper.make_node("Cast", [weight.name], [name], name=f"Cast_{name}", to=TensorProto.FLOAT))
-    nodes = [*casts, *half.graph.node]
-    del half.graph.node[:]
-    half.graph.node.extend(nodes)
-    return half
 
 
 def _quantize(full: Path, out: Path) -> None:

@@ -23,6 +23,9 @@ _PROVIDERS = {
 }
 _NVIDIA = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 
+_CRASHES = "FuseFp16InitializerToFp32NodeTransformer"
+"""It ends the process on a CPU where an LSTM has weights of 16 bits (ONNX Runtime 1.31); a CPU casts them without it too."""
+
 
 def cores() -> int:
     """Return the processor cores that this process may use."""
@@ -117,7 +120,7 @@ def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=chosen)
+        session = onnxruntime.InferenceSession(str(path), options, providers=chosen, disabled_optimizers=[_CRASHES])
     except Exception as error:
         raise PluginError(
             f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +86,17 @@ def test_the_scores_are_those_of_pytorch(folders, precision, bound, share) -> No
 
     assert worst < bound
     assert other <= share
+
+
+def test_fp16_computes_in_16_bits(folders) -> None:
+    graph = onnx.load(folders[1] / "model.fp16.onnx").graph
+    half = {weight.name for weight in graph.initializer if weight.data_type == onnx.TensorProto.FLOAT16}
+    lstms = [node for node in graph.node if node.op_type == "LSTM"]
+    widened = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i == onnx.TensorProto.FLOAT]
+
+    assert lstms
+    assert all(set(node.input[1:4]) <= half for node in lstms)
+    assert [node.output[0] for node in widened] == [output.name for output in graph.output]
 
 
 @pytest.mark.parametrize("given", [{"encoder": "linear"}, {"decoder": "softmax"}, {"reproject": False}])
