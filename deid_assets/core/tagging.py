@@ -96,6 +96,8 @@ def input_ranges(text: str, tokens: Sequence[Token], grouping: Grouping) -> list
         InputError: The grouping is no positive number.
     """
     if not isinstance(grouping, str):
+        if 0 < len(tokens) <= grouping:  # no sentence is empty
+            return [range(len(tokens))]
         return grouped(sentences(text, tokens), grouping)
     words = int(grouping.split()[0])
     first = [at for at, (start, _) in enumerate(tokens) if not at or start > tokens[at - 1][1]]

@@ -10,10 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deid_crf.view import View, elsewhere, layout, nearby
-from deid_crf.words import EDGE, attributes, short_shape
-
-Keys = Sequence[Hashable]
+from deid_crf.words import EDGE, attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class Channel:
         """Return what begins the names of the attributes at an offset."""
         return f"{self.name}{offset}:" if len(self.offsets) > 1 else f"{self.name}:"
 
-    def features(self, keys: Keys, offset: int) -> list[Sequence[str]]:
+    def features(self, keys: Sequence[Hashable], offset: int) -> list[Sequence[str]]:
         """Return each key's attributes without prefix; those at an offset to the left are those to the right."""
         distance = abs(offset)
         return [() if key is None else self.attributes(key, distance) for key in keys]
@@ -68,33 +65,6 @@ def channels(window: int) -> tuple[Channel, ...]:
         Channel("e", (0,), lambda names, _: names),
         Channel("g", around, lambda names, _: names, ()),
     )
-
-
-def keys_of(view: View, statistics: Keys) -> list[Keys]:
-    """Return each channel's keys, one per token of the note.
-
-    Args:
-        view: The note.
-        statistics: What is known of each of its words from training.
-    """
-    where = layout(view)
-    lows = view.lows
-    shapes = [short_shape(word) for word in view.words]
-    predictions = view.predictions or ["O"] * len(lows)
-    return [
-        view.words,
-        list(zip([EDGE, *lows], lows, strict=False)),
-        list(zip([EDGE, *shapes], shapes, [*shapes[1:], EDGE], strict=False)),
-        where.chunks,
-        list(zip(where.fields, shapes, strict=True)),
-        where.lines,
-        where.places,
-        statistics,
-        list(zip(["O", *predictions], predictions, [*predictions[1:], "O"], strict=False)),
-        nearby(predictions),
-        elsewhere(view, where.fields),
-        view.hits or [()] * len(lows),
-    ]
 
 
 def _shapes(key: tuple[str, str, str], _: int) -> list[str]:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import ConfigError, Note, Phi, Span, SpanSet, Token, entities, runs_of
+from deid_crf.lattice import Numbers
 from deid_crf.model import read_model
-from deid_crf.tagger import Solved, Tagger
+from deid_crf.tagger import Solved, Tagger, TokenSequence
 from deid_crf.view import View
 
 VERSION = "0.1.0"
@@ -90,18 +91,36 @@ class CrfDetector:
 
     def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
         names, labels = self._model.tags, self._model.labels
-        for part in solved.parts:
-            tags = solved.tags[part.rows.start : part.rows.stop].tolist()
-            if not any(tags):  # tag 0 is O
+        starts = np.array([part.rows.start for part in solved.parts])
+        first, last = _runs(solved.tags, starts)
+        tags = solved.tags.tolist()
+        spans: list[tuple[int, int, TokenSequence, str]] = []
+        for begin, end, of_part in zip(
+            first.tolist(), last.tolist(), (np.searchsorted(starts, first, side="right") - 1).tolist(), strict=True
+        ):
+            named = [names[tag] for tag in tags[begin : end + 1]]
+            part = solved.parts[of_part]
+            spans += [(begin + from_, begin + to, part, name) for from_, to, name in entities(named, named)]
+        rows = np.array([span[:2] for span in spans], dtype=np.intp).reshape(-1, 2)
+        scores = solved.posterior.spans(rows[:, 0], rows[:, 1], solved.tags)
+        for (begin, end, part, name), exact in zip(spans, scores, strict=True):
+            score, category = round(exact, _DIGITS), labels[name]
+            if score < self._min_score or category not in self.labels:
                 continue
-            tokens = views[part.note].tokens[part.first : part.first + len(tags)]
-            for first, last, name in entities([names[tag] for tag in tags], tokens):
-                score = round(solved.posterior.span(part.rows.start + first, tags[first : last + 1]), _DIGITS)
-                if score < self._min_score or labels[name] not in self.labels:
-                    continue
-                category = labels[name]
-                native = name if name != category.value else ""
-                found[part.note].append(Span(tokens[first][0], tokens[last][1], category, score, self.name, native))
+            tokens, moved = views[part.note].tokens, part.first - part.rows.start
+            native = name if name != category.value else ""
+            start, stop = tokens[begin + moved][0], tokens[end + moved][1]
+            found[part.note].append(Span(start, stop, category, score, self.name, native))
+
+
+def _runs(tags: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the first and the last row of each run of tags other than ``O``, number 0; a sequence's start ends a run."""
+    inside = tags > 0
+    is_start = np.zeros(len(tags) + 1, dtype=bool)
+    is_start[starts] = True
+    first = inside & (is_start[:-1] | ~np.append(False, inside)[:-1])
+    last = inside & (is_start[1:] | ~np.append(inside, False)[1:])
+    return np.flatnonzero(first), np.flatnonzero(last)
 
 
 def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from deid_crf.channels import Channel
 from deid_crf.examples import Example
-from deid_crf.tagger import with_edges
+from deid_crf.keys import Keys
+from deid_crf.tagger import rows_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,6 +27,7 @@ class Evidence:
 
     Args:
         notes: Training notes.
+        keys: Of all their tokens, for each channel.
         channels: What is looked at.
         min_patients: Attributes of fewer are left out: they hold what is one patient's own, and generalise little.
 
@@ -35,18 +37,22 @@ class Evidence:
         first: Row of each note's first token; between notes are rows of edges.
     """
 
-    def __init__(self, notes: Sequence[Example], channels: Sequence[Channel], *, min_patients: int) -> None:
+    def __init__(
+        self, notes: Sequence[Example], keys: Sequence[Keys], channels: Sequence[Channel], *, min_patients: int
+    ) -> None:
         pad = max(max(map(abs, channel.offsets)) for channel in channels)
         sizes = np.array([len(note.view.tokens) for note in notes], dtype=np.int64)
-        self.first: Places = pad + np.concatenate([[0], np.cumsum(sizes + pad)[:-1]]).astype(np.int64)
+        self.first: Places = pad + np.cumsum(sizes + pad) - sizes - pad
+        self._rows = rows_of(sizes, pad)
         self._columns: list[tuple[NDArray[np.int32], int]] = []
         """Key number of each row, shifted, for each channel and neighbour; and the neighbour's distance."""
         numbers: dict[str, int] = {}
         sets: list[list[int]] = []
-        for at, channel in enumerate(channels):
-            known: dict[Any, int] = {}
-            keys = with_edges([note.keys[at] for note in notes], channel.edge, pad)
-            numbered = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int32)
+        for channel, of_channel in zip(channels, keys, strict=True):
+            known: dict[Any, int] = {channel.edge: 0}
+            values = np.array([known.setdefault(key, len(known)) for key in of_channel.values], dtype=np.int32)
+            numbered = np.zeros(len(self._rows) + pad * (len(notes) + 1), dtype=np.int32)
+            numbered[self._rows] = values[of_channel.places]
             features = {distance: channel.features(list(known), distance) for distance in {*map(abs, channel.offsets)}}
             for offset in channel.offsets:
                 prefix = channel.prefix(offset)
@@ -69,8 +75,7 @@ class Evidence:
         sizes = [len(note.view.tokens) for note in notes]
         owners: dict[str, int] = {}
         owner = np.repeat([owners.setdefault(note.owner, len(owners)) for note in notes], sizes)
-        rows = np.concatenate([np.arange(at, at + size) for at, size in zip(self.first, sizes, strict=True)])
-        keys = self._keys(rows).T.ravel()
+        keys = self._keys(self._rows).T.ravel()
         pairs = (np.tile(owner, len(self._columns)), keys)
         having = csr_matrix((np.ones(len(keys), np.float32), pairs), (len(owners), every.shape[0]))
         counted: Places = np.asarray(((having @ every) > 0).sum(axis=0), dtype=np.int64).ravel()

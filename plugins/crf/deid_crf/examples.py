@@ -7,10 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from deid_assets.extending import OUTSIDE, Grouping, inputs, limited
-from deid_crf.channels import Keys, keys_of
+from deid_crf.keys import Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
 from deid_crf.view import View
+from deid_crf.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +23,18 @@ class Example:
     Args:
         view: The note.
         tags: One per token.
-        keys: Of each channel, one per token.
         owner: Whose note it is.
     """
 
     view: View
     tags: Sequence[str]
-    keys: Sequence[Keys] = field(default=(), repr=False)
     owner: str = field(default="", repr=False)
 
 
 def examples(
     views: Sequence[View], tags: Sequence[Sequence[str]], owners: Sequence[str], *, min_patients: int
-) -> tuple[list[Example], Tally]:
-    """Return the notes with the keys of their tokens, and the tally of their words.
+) -> tuple[list[Example], list[Keys], Tally]:
+    """Return the notes, each channel's keys of all their tokens, and the tally of their words.
 
     Args:
         views: The notes.
@@ -48,11 +49,13 @@ def examples(
         labels[owner] += [tag[2:] or OUTSIDE for tag in of_note]
     own = {owner: tally(words[owner], labels[owner]) for owner in words}
     counted = total(own.values())
-    found = []
-    for view, of_note, owner in zip(views, tags, owners, strict=True):
-        statistics = keys(view.lows, counted, own[owner], min_patients=min_patients)
-        found.append(Example(view, of_note, keys_of(view, statistics), owner))
-    return found, counted
+    known = [
+        one
+        for view, owner in zip(views, owners, strict=True)
+        for one in keys(view.lows, counted, own[owner], min_patients=min_patients)
+    ]
+    notes = [Example(view, of_note, owner) for view, of_note, owner in zip(views, tags, owners, strict=True)]
+    return notes, keys_of(views, Vocabulary(), Keys(known, np.arange(len(known)))), counted
 
 
 def sequences(

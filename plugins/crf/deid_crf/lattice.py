@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,59 +43,85 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sequences, longest first, to be read step by step.
+    """Sequences, to be read step by step: the first row of every sequence, longest sequence first, then all second ones.
 
     Args:
-        starts: First row of each in the emissions.
+        starts: First row of each in the emissions, longest sequence first.
         sizes: Rows of each.
-        active: How many sequences have a row at each step.
+        rows: Rows of the emissions in the order in which they are read.
+        steps: Which of these are read at each step.
     """
 
     starts: Numbers
     sizes: Numbers
-    active: Sequence[int]
+    rows: Numbers
+    steps: Sequence[slice]
 
     @classmethod
     def of(cls, parts: Sequence[range]) -> Batch:
         """Return sequences that are ranges of rows, none of them empty."""
         ordered = sorted(parts, key=len, reverse=True)
         sizes = np.array([len(part) for part in ordered], dtype=np.intp)
+        starts = np.array([part.start for part in ordered], dtype=np.intp)
         longest = int(sizes.max(initial=0))
         active = len(parts) - np.cumsum(np.bincount(sizes, minlength=longest + 1))[:longest]
-        return cls(np.array([part.start for part in ordered], dtype=np.intp), sizes, active.tolist())
+        borders = np.concatenate([[0], np.cumsum(active)])
+        step = np.repeat(np.arange(longest), active)
+        rows = starts[np.arange(len(step)) - borders[step]] + step
+        return cls(starts, sizes, rows, [slice(first, stop) for first, stop in pairwise(borders.tolist())])
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
     """Probabilities over all legal tag sequences.
 
-    Forward-backward (Rabiner 1989), scaled at each row.
+    Forward-backward (Rabiner 1989), scaled at each row. Rows are in the order of ``Batch.rows``.
 
     Args:
         forward: (rows, tags), of the tag given what is up to the row.
         backward: (rows, tags), by which that changes with what comes after it.
         emitted: (rows, tags), weights of the emissions over what the row was scaled by.
         moves: (before, after), weights of the transitions.
+        places: For each row of the emissions where it is among these; -1 for one of no sequence.
     """
 
     forward: Floats
     backward: Floats
     emitted: Floats
     moves: Floats
+    places: Numbers
 
     @property
     def tags(self) -> Floats:
-        """Probability of each tag at each row, summing to 1; 0 in rows of no sequence."""
-        found: Floats = self.forward * self.backward
+        """Probability of each tag at each row of the emissions, summing to 1; 0 in rows of no sequence."""
+        found = np.zeros((len(self.places), len(self.moves)))
+        inside = self.places >= 0
+        found[inside] = (self.forward * self.backward)[self.places[inside]]
         return found
 
-    def span(self, first: int, tags: Sequence[int]) -> float:
-        """Return the probability that the rows from ``first`` on have just these tags."""
-        rows = range(first, first + len(tags))
-        likely = self.forward[first, tags[0]] * self.backward[rows[-1], tags[-1]]
-        for row, before, tag in zip(rows[1:], tags, tags[1:], strict=False):
-            likely *= self.moves[before, tag] * self.emitted[row, tag]
-        return min(float(likely), 1.0)
+    def likeliest(self) -> tuple[Numbers, Floats]:
+        """Return the likeliest tag of each row of the emissions, and its probability; 0 and 1 in rows of no sequence."""
+        found = self.forward * self.backward
+        tags = found.argmax(axis=1)
+        shares = found[np.arange(len(tags)), tags]
+        return np.append(tags, 0)[self.places], np.append(shares, 1.0)[self.places]
+
+    def spans(self, first: Numbers, last: Numbers, tags: Numbers) -> list[float]:
+        """Return the probability of each span: that its rows have just these tags.
+
+        Args:
+            first: First row of each span.
+            last: Last row of each span.
+            tags: Tag of every row of the emissions.
+        """
+        likely = self.forward[self.places[first], tags[first]] * self.backward[self.places[last], tags[last]]
+        for ahead in range(1, int((last - first).max(initial=0)) + 1):
+            longer = np.flatnonzero(last - first >= ahead)
+            rows = first[longer] + ahead
+            moved = self.moves[tags[rows - 1], tags[rows]] * self.emitted[self.places[rows], tags[rows]]
+            likely[longer] *= moved
+        found: list[float] = np.minimum(likely, 1.0).tolist()
+        return found
 
 
 def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Posterior:
@@ -105,34 +132,48 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Pos
         batch: The sequences.
         chain: The transitions.
     """
-    emitted = emissions.astype(np.float64)
+    emitted = emissions[batch.rows].astype(np.float64)
     emitted -= emitted.max(axis=1, keepdims=True)
     np.exp(np.maximum(emitted, _FLOOR, out=emitted), out=emitted)
     moves = np.exp(chain.weights.astype(np.float64))
-    start, end = np.exp(chain.start.astype(np.float64)), np.exp(chain.end.astype(np.float64))
-    forward, backward = np.zeros_like(emitted), np.zeros_like(emitted)
-    reached = np.broadcast_to(start, (len(batch.starts), len(start)))
-    for step, size in enumerate(batch.active):
-        rows = batch.starts[:size] + step
-        if step:
-            reached = reached[:size] @ moves
-        here = reached * emitted[rows]
-        scale = here.sum(axis=1, keepdims=True)
-        reached = here / scale
-        forward[rows] = reached
-        emitted[rows] /= scale
-    for step in range(len(batch.active) - 1, -1, -1):
-        size = batch.active[step]
-        going = batch.active[step + 1] if step + 1 < len(batch.active) else 0
-        rows = batch.starts[:size] + step
-        ending = rows[going:]
-        backward[ending] = end / (forward[ending] @ end)[:, None]
-        after = rows[:going] + 1
-        backward[rows[:going]] = (backward[after] * emitted[after]) @ moves.T
-    return Posterior(forward, backward, emitted, moves)
+    places = np.full(len(emissions), -1, dtype=np.intp)
+    places[batch.rows] = np.arange(len(batch.rows))
+    forward = _forward(emitted, batch, moves, np.exp(chain.start.astype(np.float64)))
+    backward = _backward(emitted, forward, batch, moves, np.exp(chain.end.astype(np.float64)))
+    return Posterior(forward, backward, emitted, moves, places)
 
 
-def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, tags: Floats) -> Numbers:
+def _forward(emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> Floats:
+    """Return the tags' probabilities given what is up to each row; scale what each row emits."""
+    found, scale, ones = np.empty_like(emitted), np.empty((len(emitted), 1)), np.ones((len(start), 1))
+    reached = np.broadcast_to(start, emitted[batch.steps[0]].shape) if batch.steps else found
+    for number, rows in enumerate(batch.steps):
+        here = found[rows]
+        if number:
+            np.matmul(reached[: len(here)], moves, out=here)
+            here *= emitted[rows]
+        else:
+            np.multiply(reached, emitted[rows], out=here)
+        here /= np.matmul(here, ones, out=scale[rows])
+        reached = here
+    emitted /= scale
+    return found
+
+
+def _backward(emitted: Floats, forward: Floats, batch: Batch, moves: Floats, end: Floats) -> Floats:
+    """Return by what the probabilities change with what comes after each row."""
+    found = np.empty_like(emitted)
+    after = slice(len(emitted), len(emitted))
+    for rows in reversed(batch.steps):
+        going = rows.start + after.stop - after.start
+        found[going : rows.stop] = end / (forward[going : rows.stop] @ end)[:, None]
+        if going > rows.start:
+            np.matmul(found[after] * emitted[after], moves.T, out=found[rows.start : going])
+        after = rows
+    return found
+
+
+def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Posterior) -> Numbers:
     """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good as certain.
 
     Such rows cut a sequence into pieces. Where the likeliest tags of a piece, one by one, leave less than half of the
@@ -142,39 +183,40 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, tags: Float
         emissions: (rows, tags), logarithmic, finite; tag 0 is ``O``.
         batch: The sequences.
         chain: The transitions.
-        tags: ``Posterior.tags`` of the same.
+        found: Probabilities of the same.
 
     Returns:
         One tag per row; 0 in rows of no sequence.
     """
-    chosen: Numbers = tags.argmax(axis=1)
-    doubt = 1.0 - tags[np.arange(len(tags)), chosen]
+    chosen, share = found.likeliest()
+    doubt = 1.0 - share
     certain = (chosen == 0) & (doubt <= _AS_GOOD_AS_CERTAIN)
     summed = np.concatenate([[0.0], np.cumsum(doubt)])
-    pieces = [piece for piece in _pieces(batch, certain) if summed[piece.stop] - summed[piece.start] >= 0.5]
-    if not pieces:
+    starts, stops = _pieces(batch, certain)
+    hard = summed[stops] - summed[starts] >= 0.5
+    if not hard.any():
         return chosen
-    sizes = np.array([len(piece) for piece in pieces])
-    searched = np.zeros((len(pieces), sizes.max(), tags.shape[1]), dtype=np.float32)
+    pieces = [slice(start, stop) for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)]
+    sizes = stops[hard] - starts[hard]
+    searched = np.zeros((len(pieces), sizes.max(), emissions.shape[1]), dtype=np.float32)
     for number, piece in enumerate(pieces):
-        searched[number, : len(piece)] = emissions[piece.start : piece.stop]
-        searched[number, np.flatnonzero(certain[piece.start : piece.stop]), 1:] = -np.inf
+        searched[number, : sizes[number]] = emissions[piece]
+        searched[number, np.flatnonzero(certain[piece]), 1:] = -np.inf
     paths = viterbi(searched, sizes, transitions=chain.weights, start=chain.start, end=chain.end)
     for piece, path in zip(pieces, paths, strict=True):
-        chosen[piece.start : piece.stop] = path
+        chosen[piece] = path
     return chosen
 
 
-def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> Iterator[range]:
-    """Yield the runs of rows that are not certain, each with the certain row before it and the one after it."""
-    open_rows = np.flatnonzero(~certain)
-    owner = np.full(len(certain), -1)
-    for number, (start, size) in enumerate(zip(batch.starts, batch.sizes, strict=True)):
-        owner[start : start + size] = number
-    open_rows = open_rows[owner[open_rows] >= 0]
-    breaks = np.flatnonzero((np.diff(open_rows) > 1) | (np.diff(owner[open_rows]) != 0))
-    for run in np.split(open_rows, breaks + 1) if len(open_rows) else ():
-        first, last = int(run[0]), int(run[-1])
-        start = int(batch.starts[owner[first]])
-        stop = start + int(batch.sizes[owner[first]])
-        yield range(max(first - 1, start), min(last + 2, stop))
+def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+    """Return where the runs of rows that are not certain begin and end, each with the certain row before and after it."""
+    order = np.argsort(batch.starts)
+    starts, stops = batch.starts[order], (batch.starts + batch.sizes)[order]
+    is_open = np.zeros(len(certain), dtype=bool)
+    is_open[batch.rows] = ~certain[batch.rows]
+    open_rows = np.flatnonzero(is_open)
+    owner = np.searchsorted(starts, open_rows, side="right") - 1
+    is_new = (np.diff(open_rows, prepend=-2) > 1) | (np.diff(owner, prepend=-1) != 0)
+    first, last = open_rows[is_new], open_rows[np.append(is_new, True)[1:]]
+    owner = owner[is_new]
+    return np.maximum(first - 1, starts[owner]), np.minimum(last + 2, stops[owner])

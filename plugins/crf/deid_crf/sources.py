@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,8 +68,9 @@ def projected(spans: Sequence[Span], tokens: Sequence[Token]) -> list[str]:
     tags = [OUTSIDE] * len(tokens)
     at = 0
     for span in spans:
-        while at < len(tokens) and tokens[at][1] <= span.start:
-            at += 1
+        at = bisect_left(tokens, (span.start, 0), at)
+        if at and tokens[at - 1][1] > span.start and tags[at - 1] == OUTSIDE:
+            at -= 1
         prefix = "B"
         while at < len(tokens) and tokens[at][0] < span.end:
             tags[at] = f"{prefix}-{span.label.value}"

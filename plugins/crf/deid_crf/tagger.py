@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import Note, inputs
-from deid_crf.channels import Keys, channels, keys_of
+from deid_crf.channels import channels
+from deid_crf.keys import keys_of
 from deid_crf.lattice import Batch, Chain, Numbers, Posterior, best, posterior
 from deid_crf.model import Model
 from deid_crf.sources import Sources
 from deid_crf.statistics import Memory
 from deid_crf.view import View
+from deid_crf.vocabulary import MAX_WORDS, Vocabulary
 from deid_crf.weights import Table
 
 LONGEST = 20_000
@@ -68,8 +70,8 @@ class Tagger:
         self.model = model
         self._sources = Sources(model.predictions_of, model.lists)
         self._statistics = Memory(model.statistics)
-        self._channels = channels(model.window)
-        self._tables = [Table(channel, model.weights) for channel in self._channels]
+        self._vocabulary = Vocabulary()
+        self._tables = [Table(channel, model.weights) for channel in channels(model.window)]
         self._chain = Chain.of(model.tags, model.scheme, model.weights.transitions)
 
     def views(self, notes: Sequence[Note]) -> list[View]:
@@ -93,13 +95,17 @@ class Tagger:
 
     def _numbers(self, views: Sequence[View], pad: int) -> list[NDArray[np.int32]]:
         """Return for each channel the row numbers of all tokens, with edges before, between and after the notes."""
-        for table in self._tables:
+        if len(self._vocabulary.words) > MAX_WORDS:
+            self._vocabulary = Vocabulary()
+        sizes = [len(view.tokens) for view in views]
+        rows = rows_of(sizes, pad)
+        found = []
+        for table, keys in zip(self._tables, keys_of(views, self._vocabulary, self._statistics), strict=True):
             table.make_room()
-        keys = [keys_of(view, [self._statistics[low] for low in view.lows]) for view in views]
-        return [
-            table.numbers(with_edges([of_note[number] for of_note in keys], channel.edge, pad))
-            for number, (channel, table) in enumerate(zip(self._channels, self._tables, strict=True))
-        ]
+            numbers = np.full(len(rows) + pad * (len(sizes) + 1), table.edge, dtype=np.int32)
+            numbers[rows] = table.numbers(keys)
+            found.append(numbers)
+        return found
 
     def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
@@ -112,7 +118,7 @@ class Tagger:
         ]
         batch = Batch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain)
-        return Solved(moved, found, best(emissions, batch, self._chain, found.tags))
+        return Solved(moved, found, best(emissions, batch, self._chain, found))
 
 
 def reach(window: int) -> int:
@@ -120,14 +126,10 @@ def reach(window: int) -> int:
     return max(max(map(abs, channel.offsets)) for channel in channels(window))
 
 
-def with_edges(notes: Sequence[Keys], edge: object, pad: int) -> list[object]:
-    """Return the keys of several notes in one row, with edges before, between and after them."""
-    gap = [edge] * pad
-    joined = [*gap]
-    for keys in notes:
-        joined += keys
-        joined += gap
-    return joined
+def rows_of(sizes: Sequence[int] | NDArray[np.int64], pad: int) -> NDArray[np.int64]:
+    """Return the rows of the tokens of notes of these sizes, with so many rows before, between and after the notes."""
+    notes = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(notes)) + pad * (notes + 1)
 
 
 def _batches(parts: Sequence[TokenSequence]) -> Iterator[Sequence[TokenSequence]]:

@@ -101,8 +101,9 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
         raise TrainingError(f"none of {len(documents)} training notes has a span on a word; give annotated notes")
     tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
     owners = [document.note.patient_id or document.note.note_id for document in documents]
-    notes, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
-    weights = _trained(task, settings, notes, tags=tags, kept=kept, report=report)
+    notes, keys, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
+    evidence = Evidence(notes, keys, channels(settings.window), min_patients=settings.min_patients)
+    weights = _trained(task, settings, notes, evidence, tags=tags, kept=kept, report=report)
     return Model(
         version=VERSION,
         tags=tags,
@@ -123,13 +124,13 @@ def _trained(
     task: Task,
     settings: Settings,
     notes: Sequence[Example],
+    evidence: Evidence,
     *,
     tags: Sequence[str],
     kept: Path | None,
     report: Report,
 ) -> Weights:
     """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
-    evidence = Evidence(notes, channels(settings.window), min_patients=settings.min_patients)
     likelihood = _likelihood(task, settings, notes, evidence, tags=tags)
 
     def penalised(parameters: Parameters) -> tuple[float, Parameters]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_crf.channels import Channel, Keys
+from deid_crf.channels import Channel
+from deid_crf.keys import Keys
 
 Rows = NDArray[np.float32]
 Numbers = NDArray[np.int32]
@@ -94,7 +95,15 @@ class Table:
             self._forget()
 
     def numbers(self, keys: Keys) -> Numbers:
-        """Return each key's row number."""
+        """Return each token's row number."""
+        return self._numbered(keys.values)[keys.places]
+
+    @property
+    def edge(self) -> int:
+        """Row number of what is before and after a note."""
+        return int(self._numbered([self._channel.edge])[0])
+
+    def _numbered(self, keys: Sequence[Hashable]) -> Numbers:
         known = self._numbers
         found = list(map(known.get, keys))
         if None in found:
@@ -137,4 +146,8 @@ class Table:
             part = emissions[at : at + _ROWS_AT_ONCE]
             for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
                 wanted = numbers[first + at + offset : first + at + offset + len(part)]
-                part += rows.take(wanted, axis=0, out=taken[: len(part)], mode="clip")
+                telling = np.flatnonzero(wanted)
+                if 8 * len(telling) < len(part):
+                    part[telling] += rows[wanted[telling]]
+                else:
+                    part += rows.take(wanted, axis=0, out=taken[: len(part)], mode="clip")

@@ -12,13 +12,16 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.tagging import tokenize
 from deid_assets.gazetteers import Entry, write_gazetteer
-from deid_crf.channels import channels, keys_of
+from deid_crf.channels import channels
 from deid_crf.evidence import Evidence
 from deid_crf.examples import Example, examples, sequences
+from deid_crf.keys import Keys, keys_of
 from deid_crf.lists import Lists
 from deid_crf.sources import Sources
-from deid_crf.statistics import UNSEEN, Memory, described, keys, known, tally, total
-from deid_crf.view import View, elsewhere, layout, nearby
+from deid_crf.statistics import UNSEEN, Memory, described, known, tally, total
+from deid_crf.statistics import keys as statistics_of
+from deid_crf.view import View
+from deid_crf.vocabulary import Vocabulary
 from deid_crf.words import attributes, normal, shape, short_shape
 
 
@@ -45,9 +48,15 @@ def test_a_nearer_word_says_all_that_a_farther_one_says_and_more() -> None:
     assert named[3] < named[2] < named[1] < named[0]
 
 
+def keys_by_channel(*views: View) -> dict[str, list]:
+    """The key of each token of all notes."""
+    found = keys_of(views, Vocabulary(), Memory({}))
+    return {channel.name: keys.of_tokens() for channel, keys in zip(channels(1), found, strict=True)}
+
+
 def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
     view = View.of("Treating physician: Ada Moss\nno colon here\nWard: 3 Tel: 12")
-    fields = dict(zip(view.words, layout(view).fields, strict=True))
+    fields = {word: field for word, (field, _) in zip(view.words, keys_by_channel(view)["f"], strict=True)}
 
     assert fields["Ada"][:2] == ("physician", "treating physician")
     assert fields["Ada"][2] < fields["Moss"][2]
@@ -55,27 +64,39 @@ def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
     assert (fields["3"][0], fields["12"][0]) == ("ward", "tel")
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n", "\x00 \x1f\ufeffq"]
-)
-def test_every_token_has_its_place(text: str) -> None:
-    view = View.of(text)
-    where = layout(view)
+def test_a_line_is_known_by_its_first_words_and_the_field_before_it() -> None:
+    view = View.of("Ward: 3\nTel:\nlast line here")
+    found = dict(zip(view.words, keys_by_channel(view)["i"], strict=True))
 
-    for column in (where.fields, where.lines, where.places, where.chunks, elsewhere(view, where.fields)):
-        assert len(column) == len(view.tokens) == len(tokenize(text))
-    assert {len(column) for column in keys_of(view, [UNSEEN] * len(view.tokens))} == {len(view.tokens)}
+    assert (found["3"], found["Tel"], found["here"]) == (("ward :", ""), ("tel :", "ward"), ("last line", ""))
+
+
+TEXTS = ("", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n", "\x00 \x1f\ufeffq", "\ud800 a")
+
+
+def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
+    views = [
+        replace(view, predictions=["B-NAME"] * len(view.words))
+        for view in [*map(View.of, TEXTS), View.of("Ward: Moss 3\nDear Moss")]
+    ]
+    together = keys_by_channel(*views)
+    apart = [keys_by_channel(view) for view in views]
+
+    for view, alone in zip(views, apart, strict=True):
+        assert {len(keys) for keys in alone.values()} == {len(tokenize(view.text))}
+    for name, keys in together.items():
+        assert keys == [key for alone in apart for key in alone[name]]
 
 
 def test_what_is_written_without_blanks_is_one_chunk() -> None:
     view = View.of("on 3/14/2021 by a.moss@x.org")
 
-    assert [chunk for chunk in layout(view).chunks if chunk[0]][:5] == [("0/0/0", number) for number in range(5)]
+    assert [chunk for chunk in keys_by_channel(view)["c"] if chunk[0]][:5] == [("0/0/0", number) for number in range(5)]
 
 
 def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> None:
     view = View.of("Patient: Moss\nDear Moss,\nClinic: Holt")
-    found = dict(zip(view.tokens, elsewhere(view, layout(view).fields), strict=True))
+    found = dict(zip(view.tokens, keys_by_channel(view)["e"], strict=True))
     by_word = {(view.text[start:end], start): names for (start, end), names in found.items()}
 
     assert by_word[("Moss", 19)] == ("fpatient",)
@@ -84,7 +105,8 @@ def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> N
 
 
 def test_predictions_before_and_after_a_token_are_seen_from_it() -> None:
-    found = nearby(["B-RELATIVE", "O", "O", "B-AGE", "I-AGE", "O"])
+    predictions = ["B-RELATIVE", "O", "O", "B-AGE", "I-AGE", "O"]
+    found = keys_by_channel(replace(View.of("a b c d e f"), predictions=predictions))["n"]
 
     assert [(before, after) for before, _, after, _ in found] == [
         ("", "AGE"),
@@ -100,11 +122,11 @@ def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
     notes = [tally(["moss", "ward"], ["NAME", "O"]), tally(["moss"], ["CITY"]), tally(["ward"], ["O"])]
     counted = total(notes)
 
-    assert keys(["moss", "ward"], counted, notes[0], min_patients=1) == [
+    assert statistics_of(["moss", "ward"], counted, notes[0], min_patients=1) == [
         described({"CITY": 1}),
         described({"O": 1}),
     ]
-    assert keys(["moss"], counted, notes[0], min_patients=2) == [UNSEEN]
+    assert statistics_of(["moss"], counted, notes[0], min_patients=2) == [UNSEEN]
 
 
 def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
@@ -150,8 +172,8 @@ def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
 
 def test_attributes_of_too_few_patients_are_left_out() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
-    found, _ = examples(views, [["O"] * len(view.words) for view in views], "abc", min_patients=2)
-    names = Evidence(found, channels(1), min_patients=2).names
+    found, keys, _ = examples(views, [["O"] * len(view.words) for view in views], "abc", min_patients=2)
+    names = Evidence(found, keys, channels(1), min_patients=2).names
 
     assert "w0:wHolt" in names
     assert "w0:wMoss" not in names
@@ -160,22 +182,22 @@ def test_attributes_of_too_few_patients_are_left_out() -> None:
 
 def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Moss"), View.of("Seen by Holt")]
-    found, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
+    found, keys, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
 
-    assert "w0:wMoss" not in Evidence(found, channels(1), min_patients=2).names
+    assert "w0:wMoss" not in Evidence(found, keys, channels(1), min_patients=2).names
     assert set(known(counted, min_patients=2)) == {"seen", "by"}
 
 
 def test_training_and_use_name_the_same_attributes() -> None:
     view = View.of("Patient: Ada Moss\nSeen on 3 May.")
-    found, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
-    evidence = Evidence(found, channels(3), min_patients=1)
+    found, keys, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
+    evidence = Evidence(found, keys, channels(3), min_patients=1)
     named = evidence.positions(evidence.first[0] + np.arange(len(view.tokens))) @ evidence.features
     in_training = [{evidence.names[number] for number in row.indices} for row in named]
 
     for at in range(len(view.tokens)):
         in_use = set()
-        for channel, of_channel in zip(channels(3), found[0].keys, strict=True):
+        for channel, of_channel in zip(channels(3), map(Keys.of_tokens, keys), strict=True):
             for offset in channel.offsets:
                 inside = 0 <= at + offset < len(view.tokens)
                 in_use.update(channel.named(of_channel[at + offset] if inside else channel.edge, offset))

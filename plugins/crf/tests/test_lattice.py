@@ -52,7 +52,7 @@ def test_tags_and_probabilities_are_those_of_all_legal_sequences(
     batch, chain = Batch.of(parts), Chain.of(tags, scheme, transitions)
 
     found = posterior(emissions, batch, chain)
-    chosen = best(emissions, batch, chain, found.tags)
+    chosen = best(emissions, batch, chain, found)
 
     for part in parts:
         ways = {
@@ -79,7 +79,8 @@ def test_the_probability_of_a_span_is_the_share_of_sequences_that_hold_its_tags(
 
     for part in {path[1:3] for path in ways}:
         share = sum(np.exp(way - total) for path, way in ways.items() if path[1:3] == part)
-        assert found.span(1, part) == pytest.approx(share, abs=1e-9)
+        tags_of_rows = np.array([0, *part, 0])
+        assert found.spans(np.array([1]), np.array([2]), tags_of_rows) == [pytest.approx(share, abs=1e-9)]
 
 
 def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
@@ -88,7 +89,7 @@ def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
     emissions[::7, 0] += 60
     chain, batch = Chain.of(tags, TagScheme.BIOES, transitions), Batch.of([range(400)])
 
-    chosen = best(emissions, batch, chain, posterior(emissions, batch, chain).tags)
+    chosen = best(emissions, batch, chain, posterior(emissions, batch, chain))
 
     assert chosen.tolist() == searched(emissions, chain)
     assert len(set(chosen.tolist())) > 3

@@ -13,6 +13,7 @@ from deid_crf.channels import Channel
 from deid_crf.checkpoint import FOLDER, STATE, read_search, write_search
 from deid_crf.evidence import Evidence
 from deid_crf.examples import Example
+from deid_crf.keys import Keys
 from deid_crf.lattice import Batch, Chain, best, posterior
 from deid_crf.likelihood import Likelihood
 from deid_crf.minimise import Search, minimise
@@ -31,11 +32,9 @@ CHANNEL = Channel("x", (0,), lambda names, _: names, ())
 
 
 def likelihood() -> tuple[Evidence, Likelihood]:
-    notes = [
-        Example(View.of(" ".join("w" * len(items))), ["O"] * len(items), [[tuple(names) for names in items]])
-        for items, _ in SENTENCES
-    ]
-    evidence = Evidence(notes, [CHANNEL], min_patients=1)
+    notes = [Example(View.of(" ".join("w" * len(items))), ["O"] * len(items)) for items, _ in SENTENCES]
+    values = [tuple(names) for items, _ in SENTENCES for names in items]
+    evidence = Evidence(notes, [Keys(values, np.arange(len(values)))], [CHANNEL], min_patients=1)
     rows = [np.arange(first, first + len(items)) for first, (items, _) in zip(evidence.first, SENTENCES, strict=True)]
     return evidence, Likelihood(evidence, rows, [np.array(tags) for _, tags in SENTENCES], width=TAGS)
 
@@ -130,7 +129,7 @@ def test_the_chain_gives_the_probabilities_of_all_sequences(items: list[list[str
     for row, tag in product(range(len(items)), range(TAGS)):
         share = sum(float(p) for path, p in zip(paths, likely, strict=True) if path[row] == tag)
         assert found.tags[row, tag] == pytest.approx(share, abs=1e-5)
-    assert tuple(best(emissions, batch, chain, found.tags)) == paths[int(likely.argmax())]
+    assert tuple(best(emissions, batch, chain, found)) == paths[int(likely.argmax())]
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.5, 3.0])
