@@ -14,6 +14,8 @@ from deid_assets.defs.runs import Graph, Pass, Wanted
 from deid_assets.intake.states import look, withdraw
 from deid_resources import processes
 
+pytestmark = pytest.mark.long
+
 SPANS = dg.AssetKey("spans_stencil")
 
 

@@ -7,6 +7,8 @@ import pytest
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.store.files import ALL
 
+pytestmark = pytest.mark.long
+
 BELOW_MERGED = {
     "redacted_notes_tag",
     "redacted_notes_blackout",
