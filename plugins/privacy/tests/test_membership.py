@@ -9,6 +9,7 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_assets.extending.measuring import auc, wilson
+from deid_privacy.controls import released
 from deid_privacy.measures import (
     Decision,
     balanced_identity,
@@ -226,3 +227,12 @@ def test_intervals_are_those_that_each_measure_drew_for_itself():
     area, gap = estimated("AUC", one, out, auc, chance=0.5), difference(one, twin, out)
     assert (area.value, area.low, area.high) == pytest.approx((0.7688095238, 0.6946369048, 0.8460238095))
     assert (gap.value, gap.low, gap.high) == pytest.approx((-0.02, -0.1071726190, 0.0615))
+
+
+def test_a_released_model_is_of_the_epoch_that_reads_other_texts_best(small_world):
+    texts, others = (
+        [note.text for note in part] for part in (small_world.corpus.training, small_world.corpus.held_out)
+    )
+    models = (released(texts[:48], asked, "causal") for asked in (others[:30], texts[:48]))
+    losses = [np.mean([one.loss for one in Scorer(lm).tokens(others[:30])]) for lm in models]
+    assert losses[0] < losses[1]

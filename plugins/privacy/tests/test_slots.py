@@ -20,6 +20,7 @@ from deid_privacy.canaries import (
     write_canaries,
 )
 from deid_privacy.membership import Setup
+from deid_privacy.named import OTHERS, form, named_parts
 from deid_privacy.planted import Canary, condition_questions, name_questions, planted_corpus
 from deid_privacy.scoring import Scorer
 from deid_privacy.slots import GAP, Answer, Question, answered, summary
@@ -185,3 +186,18 @@ def test_a_twin_differs_in_names_alone():
 def test_questions_that_cannot_be_asked_are_refused(fragment, others):
     with pytest.raises(InputError):
         Question(fragment, "a", others)
+
+
+def test_sentences_with_names_have_twins_of_the_same_form_and_parts_share_nothing():
+    inside, outside, calibration, pool = named_parts(80, seed=3)
+    check_twin([one.text for one in inside.named], [one.twin for one in inside.named])
+    texts = [set(part.texts) for part in (inside, outside, calibration)]
+    assert [len(one) for one in texts] == [160] * 3
+    assert len(set().union(*texts)) == 480
+    for one in inside.named:
+        assert one.text[one.start :].startswith(one.name)
+        asked = one.question(pool[form(one.name)][:OTHERS])
+        assert asked.fragment.replace(GAP, one.name) == one.text
+        assert one.name not in asked.others
+        assert {form(name) for name in asked.others} == {form(one.name)}
+    assert [form(name) for name in ("O'Brien", "VAN DYK, Ana", "J. Ruiz")] == ["A'Aa", "AA AA, Aa", "A. Aa"]

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from deid_assets import deidentify
 from deid_assets.core.errors import InputError
 from deid_privacy.commands import main
-from deid_privacy.utility.comparing import Row, Setting, directional, rows
+from deid_privacy.utility.comparing import STUDENT, Row, Setting, directional, rows
 from deid_privacy.utility.errors import Errors
 from deid_privacy.utility.page import grid_html
 from deid_privacy.utility.running import Grid, Plan, parts
@@ -111,6 +111,17 @@ def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):
     assert json.loads(gone.read_text("utf-8"))["scores"] == before["scores"]
     with pytest.raises(InputError, match="another grid"):
         Grid(Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL), grid.folder).run()
+
+
+def test_the_interval_of_a_mean_counts_that_folds_share_documents():
+    from scipy.stats import t
+
+    assert [f"{t.ppf(0.975, df):.3f}" for df in range(1, 20)] == [f"{one:.3f}" for one in STUDENT]
+    setting = Setting("m", "raw", "raw")
+    low, high = Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).interval
+    naive = t.interval(0.95, 4, loc=0.58, scale=Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5)
+    assert (high - low) / (naive[1] - naive[0]) == pytest.approx((1 + 5 / 4) ** 0.5, rel=1e-3)
+    assert Row.of(setting, [0.5]).interval is None
 
 
 @pytest.mark.parametrize(

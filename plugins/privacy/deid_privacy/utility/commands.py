@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
         one.add_argument("--folds", type=int, default=10)
         one.add_argument("--documents", type=int, default=200, help="notes of each made task")
         one.add_argument("--steps", type=int, default=300, help="of each pre-training")
-        one.add_argument("--epochs", type=int, default=8, help="of each fine-tuning, at most")
+        one.add_argument("--epochs", type=int, default=30, help="of each fine-tuning, at most")
         one.add_argument("--detectors", nargs="+", default=["rules"], help="they find what is replaced")
         one.add_argument("--watts", type=float, help="of one device, for the energy")
         one.add_argument("--dry-run", action="store_true", help="list the runs and stop")
@@ -80,6 +80,7 @@ def _run(given: argparse.Namespace, models: list[str], versions: list[str], test
         listed = len(jobs(models, versions, given.tasks, given.folds))
         typer.echo(f"{listed} runs, {pairs} directional tests", err=True)
         return 0
+    from deid_privacy.utility.comparing import rows  # noqa: PLC0415 - loads PyTorch
     from deid_privacy.utility.page import grid_html  # noqa: PLC0415 - loads PyTorch
     from deid_privacy.utility.running import Grid, Plan  # noqa: PLC0415
     from deid_privacy.utility.tuning import Tuning  # noqa: PLC0415
@@ -101,6 +102,10 @@ def _run(given: argparse.Namespace, models: list[str], versions: list[str], test
     }
     page = grid_html(results, plan, title=title, watts=given.watts, provenance=provenance)
     (given.out / "utility.html").write_text(page, encoding="utf-8")
+    for task, own in rows(results).items():
+        for one in own:
+            between = "no interval of one fold" if one.interval is None else "[{:.3f}, {:.3f}]".format(*one.interval)
+            typer.echo(f"{task}: {one.setting}: F1 {one.mean:.3f} {between}, {len(one.scores)} folds")
     failed = sum("fault" in one for one in results)
     typer.echo(f"{len(results)} runs, {failed} failed; written to {given.out}/utility.html")
     return 1 if failed else 0

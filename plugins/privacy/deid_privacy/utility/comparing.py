@@ -13,6 +13,11 @@ from deid_assets.extending import InputError
 from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
 
 ALPHA = 0.05
+STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093,
+)  # fmt: skip
+"""Quantiles of Student's t at 97.5 %, by degrees of freedom from 1; the last stands for more."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,6 +52,19 @@ class Row:
     def of(cls, setting: Setting, scores: Sequence[float]) -> Row:
         """Return the row of folds' scores."""
         return cls(setting, tuple(scores), fmean(scores), stdev(scores) if len(scores) > 1 else 0.0)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean, or none of one fold.
+
+        Folds share training documents, so that the variance of the mean is that of the folds by 1/k + 1/(k - 1), not by
+        1/k (Nadeau and Bengio 2003).
+        """
+        folds = len(self.scores)
+        if folds < 2:
+            return None
+        reach = STUDENT[min(folds - 1, len(STUDENT)) - 1] * self.deviation * math.sqrt(1 / folds + 1 / (folds - 1))
+        return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
     def minus(self, other: Row) -> tuple[float, float]:
         """Return the difference of the means and its deviation, the root of the summed squares."""

@@ -73,16 +73,17 @@ def _task(task: str, own: Sequence[Row], plan: Plan) -> Section:
     for row in own:
         base = next(one for one in own if one.setting.test == row.setting.test)
         change, spread = row.minus(base)
+        between = "none of one fold" if row.interval is None else "{:.3f} to {:.3f}".format(*row.interval)
         body.append(
-            (row.setting.model, row.setting.version, row.setting.test, f"{len(row.scores)}", _cell(row),
+            (row.setting.model, row.setting.version, row.setting.test, f"{len(row.scores)}", _cell(row), between,
              "" if row is base else f"{change:+.3f} ± {spread:.3f}")
         )  # fmt: skip
     return Section(
         _named(task),
-        columns=("Encoder", "Learnt from", "Tested on", "Folds", "F1", "Difference to the first"),
+        columns=("Encoder", "Learnt from", "Tested on", "Folds", "F1", "95 % interval", "Difference to the first"),
         rows=body,
         left=3,
-        caption=f"F1: {_measure(task)}. The first is {first.setting.model} / {first.setting.version}, for each test version.",
+        caption=f"F1: {_measure(task)}. Interval of the mean by Student's t, for folds that share training notes. The first is {first.setting.model} / {first.setting.version}, for each test version.",
         pictures={f"F1 on {task}, mean and deviation over {plan.folds} folds": _plot(task, own)},
     )
 

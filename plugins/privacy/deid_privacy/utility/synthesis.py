@@ -27,7 +27,7 @@ TASK, STARTER = "phi_ner", 3
 NEAR = 0.02
 LEAST = 0.1
 """Strict F1 of the tagger of real notes below which it learnt too little for a comparison to say anything."""
-TUNING = Tuning(epochs=16, patience=8)
+TUNING = Tuning()
 _WIDTHS = {"larger": 96, "small": 48}
 
 
@@ -63,7 +63,7 @@ class Synthesis:
     folder: Path
     folds: int = 3
     documents: int = 240
-    steps: int = 200
+    steps: int = 1_000
     seed: int = 1
     _scores: dict[Recipe | None, Row] = field(default_factory=dict, init=False)
     _annotators: dict[tuple[int, float], Tuned] = field(default_factory=dict, init=False)

@@ -31,8 +31,8 @@ class Tuned:
 
     folder: Path
     folds: int = 5
-    documents: int = 120
-    steps: int = 200
+    documents: int = 240
+    steps: int = 1_000
     seed: int = 1
     _rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict, init=False)
 

@@ -28,7 +28,7 @@ class Tuning:
     """Settings of every fine-tuning run.
 
     Args:
-        epochs: At most.
+        epochs: At most. Encoders of this size learn tasks of many labels late: `icd10` gives none in the first ten.
         patience: Epochs without a better score on the development documents before it ends.
         batch: Documents in a step.
         learning_rate: At its highest.
@@ -36,8 +36,8 @@ class Tuning:
         threshold: Probability from which a label of several is given.
     """
 
-    epochs: int = 8
-    patience: int = 3
+    epochs: int = 30
+    patience: int = 6
     batch: int = 8
     learning_rate: float = 2e-3
     length: int = 64
