@@ -7,13 +7,14 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, InputError
-from deid_privacy import site_commands
+from deid_privacy import probe_commands, site_commands
 from deid_privacy.utility import commands as utility
 
 
@@ -34,9 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trends.add_argument("--folds", type=int, help="of their cross-validations")
     trends.add_argument("--steps", type=int, help="of their pre-trainings")
     private = commands.add_parser("dp", help="compare no defence, scrubbing and differential privacy: a page")
-    private.add_argument("out", type=Path, help="new folder for page and figures")
+    private.add_argument("out", type=Path, help="folder for page and figures; a killed run goes on there")
     private.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 8.0, 64.0], help="budgets")
     private.add_argument("--detector", nargs="+", default=["rules"], help="each scrubs the notes by itself")
+    private.add_argument("--rates", type=float, nargs="+", help="learning rates to choose from on another corpus")
+    private.add_argument("--clips", type=float, nargs="+", default=[1.0], help="and longest gradients")
+    private.add_argument("--batch", type=int, default=32, help="notes that a step reads on average")
     private.add_argument("--policy", default="surrogate", help="what replaces what they find")
     private.add_argument("--notes", type=int, default=150, help="ordinary sentences in each part")
     private.add_argument("--steps", type=int, default=240, help="of every training")
@@ -47,9 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cost.add_argument("--share", type=int, default=100, help="samples to measure on")
     cost.add_argument("--of", type=int, default=10_000, help="notes to extrapolate to")
     cost.add_argument("--cores", type=int, default=2)
-    site_commands.add(commands)
-    for one in (plant, trends, private, cost):
+    probe_commands.add(commands)
+    for one in commands.choices.values():
         one.add_argument("--seed", type=int, default=1)
+    site_commands.add(commands)
     utility.add(commands)
     words = list(sys.argv[1:] if arguments is None else arguments)
     at = words.index("--") if "--" in words else len(words)
@@ -64,15 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _plant(given: argparse.Namespace) -> int:
     from deid_privacy.canaries import write_canaries  # noqa: PLC0415 - loads PyTorch
-    from deid_privacy.planted import planted_corpus  # noqa: PLC0415
+    from deid_privacy.planted import name_matched, planted_corpus, planted_notes  # noqa: PLC0415
 
     corpus = planted_corpus(
         notes=given.notes, people=given.people, repeats=given.repeats, canaries=given.canaries, seed=given.seed
     )
     given.out.mkdir(parents=True)
     names = {one.patient_id: one.name for one in corpus.people}
-    for part in ("training", "held_out", "calibration"):
-        lines = [_line(note, names) for note in getattr(corpus, part)]
+    once = [note for note in planted_notes(corpus.people) if note.note_id.endswith("-000")]
+    parts = {name: getattr(corpus, name) for name in ("training", "held_out", "calibration")}
+    for part, notes in {**parts, "named": once, "matched": name_matched(corpus.people)}.items():
+        lines = [_line(note, names) for note in notes]
         (given.out / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
     write_canaries(given.out / "canaries.json", corpus.canaries)
     typer.echo(f"{len(corpus.training)} training notes; written to {given.out}")
@@ -95,22 +102,34 @@ def _private(given: argparse.Namespace) -> int:
 
     from deid_privacy.defences import Arm, Wanted, compare  # noqa: PLC0415
     from deid_privacy.defences_page import defences_html  # noqa: PLC0415
+    from deid_privacy.defences_tuning import Tried, choose  # noqa: PLC0415
     from deid_privacy.private import Course  # noqa: PLC0415
+    from deid_privacy.utility.running import claim  # noqa: PLC0415
 
     torch.set_num_threads(1)
     wanted = Wanted(
         notes=given.notes, detectors=given.detector, policy=given.policy, epsilons=given.epsilon,
-        course=Course(steps=given.steps), seed=given.seed,
+        course=Course(steps=given.steps, batch=given.batch), seed=given.seed,
     )  # fmt: skip
-    given.out.mkdir(parents=True)
+    given.out.mkdir(parents=True, exist_ok=True)
+    settings = {name: value for name, value in vars(given).items() if name not in ("out", "program", "command")}
+    claim(given.out / "settings.json", settings)
 
     def said(arm: Arm) -> None:
         typer.echo(f"{arm.name}: {'; '.join(map(str, (arm.loss, *arm.attacks)))}")
 
-    arms = compare(wanted, said)
+    tried: list[Tried] = []
+    if given.rates:
+        courses, tried = choose(wanted, given.rates, given.clips, given.out, lambda one: typer.echo(f"tried {one}"))
+        wanted = replace(wanted, private=courses)
+    arms = compare(wanted, given.out, said)
     (given.out / "defences.json").write_text(json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8")
-    command = f"deid-privacy dp OUT --epsilon {' '.join(f'{one:g}' for one in given.epsilon)} --seed {given.seed}"
-    page = defences_html(arms, wanted, provenance={"Command": command})
+    command = " ".join(
+        f"--{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in settings.items()
+        if value
+    )
+    page = defences_html(arms, wanted, provenance={"Command": f"deid-privacy dp OUT {command}"}, tried=tried)
     (given.out / "defences.html").write_text(page, encoding="utf-8")
     typer.echo(f"written to {given.out}/defences.html")
     return 0
@@ -160,6 +179,8 @@ def _cost(given: argparse.Namespace) -> int:
 
 
 _RUN = {
+    "twins": probe_commands.twins,
+    "probe": probe_commands.probe,
     "site": site_commands.site,
     "serve": site_commands.serve,
     "leaderboard": site_commands.board,

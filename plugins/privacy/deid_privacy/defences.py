@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import numpy as np
 
 from deid_assets import Failed, Note, deidentify_notes
 from deid_assets.extending import ConfigError
+from deid_assets.extending.files import atomic_file
 from deid_assets.extending.measuring import auc
 from deid_generative.newmodel import make_model, make_tokenizer
 from deid_generative.settings import NewModel
@@ -43,6 +47,7 @@ class Wanted:
         policy: What replaces what they find.
         epsilons: Budgets of differential privacy.
         course: Of every training.
+        private: Of the trainings with a budget, by budget, where it is another.
         seed: Of everything but the surrogates' key.
     """
 
@@ -52,6 +57,7 @@ class Wanted:
     policy: str = "surrogate"
     epsilons: Sequence[float] = (1.0, 8.0, 64.0)
     course: Course = field(default_factory=Course)
+    private: Mapping[float, Course] = field(default_factory=dict)
     seed: int = 1
 
 
@@ -69,6 +75,7 @@ class Arm:
         loss: Per token of held-out notes: utility, the less the better.
         attacks: AUC of membership, and what planted names and secrets beat, with their intervals.
         seconds: Of CPU, of the training.
+        course: Of the training.
     """
 
     name: str
@@ -80,57 +87,89 @@ class Arm:
     loss: Estimate
     attacks: tuple[Estimate, ...] = field(default=())
     seconds: float = 0.0
+    course: Course | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it under plain names."""
         return asdict(self)
 
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Arm:
+        """Return what ``to_json`` wrote."""
+        guarantee = fields["guarantee"] and Guarantee(**fields["guarantee"])
+        course = fields["course"] and Course(**fields["course"])
+        attacks = tuple(Estimate(**one) for one in fields["attacks"])
+        own = {"guarantee": guarantee, "course": course, "loss": Estimate(**fields["loss"]), "attacks": attacks}
+        return cls(**{**fields, **own})
 
-def compare(wanted: Wanted, report: Callable[[Arm], None] = lambda _: None) -> list[Arm]:
+
+def compare(wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda _: None) -> list[Arm]:
     """Return every defence, trained and attacked on the same planted corpus.
 
     The tokenizer is learnt from the calibration notes, which are nobody's training notes: learnt from the training notes
     it would be outside the guarantee.
 
+    Args:
+        wanted: Settings.
+        folder: Where each defence is kept as soon as it is measured; what is there is not run again.
+        report: Called with each.
+
     Raises:
         ConfigError: A budget is out of range.
         PluginError: A detector is not installed.
     """
-    corpus = planted_corpus(
-        notes=wanted.notes, people=wanted.people, repeats=REPEATS, canaries=wanted.people, seed=wanted.seed
-    )
+    corpus = corpus_of(wanted)
     if wanted.course.batch >= len(corpus.training):
         raise ConfigError(f"a batch of {wanted.course.batch} of {len(corpus.training)} notes; take a smaller one")
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer = make_tokenizer(
-            [note.text for note in corpus.calibration], Path(folder), vocabulary=SHAPE["vocabulary"], whole=()
-        )
-        for name, kind, texts, guarantee in _arms(corpus, wanted):
-            began = time.process_time()
-            lm = _trained(texts, tokenizer, wanted, noise=guarantee.noise if guarantee else 0.0)
+    with tempfile.TemporaryDirectory() as made:
+        tokenizer = tokenizer_of(corpus, Path(made))
+        for number, (name, kind, texts_of, guarantee, course) in enumerate(_arms(corpus, wanted)):
+            path = folder / f"arm-{number:02d}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}.json"
+            if path.exists():
+                found.append(Arm.from_json(json.loads(path.read_text("utf-8"))))
+                continue
+            texts, began = texts_of(), time.process_time()
+            lm = trained(texts, tokenizer, course, seed=wanted.seed, noise=guarantee.noise if guarantee else 0.0)
             seconds = time.process_time() - began
             said: dict[str, float] = {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
             arm = Arm(
-                name, kind, len(texts), len(corpus.training) - len(texts), guarantee, said, _utility(corpus, lm, wanted),
-                _attacks(corpus, lm, wanted), seconds,
+                name, kind, len(texts), len(corpus.training) - len(texts), guarantee, said,
+                loss_of(corpus, lm, seed=wanted.seed), _attacks(corpus, lm, wanted), seconds, course,
             )  # fmt: skip
+            with atomic_file(path) as file:
+                file.write(json.dumps(arm.to_json(), indent=1).encode())
             report(arm)
             found.append(arm)
     return found
 
 
-def _arms(corpus: Planted, wanted: Wanted) -> list[tuple[str, str, list[str], Guarantee | None]]:
+def corpus_of(wanted: Wanted) -> Planted:
+    """Return the planted corpus of a comparison."""
+    return planted_corpus(
+        notes=wanted.notes, people=wanted.people, repeats=REPEATS, canaries=wanted.people, seed=wanted.seed
+    )
+
+
+def tokenizer_of(corpus: Planted, folder: Path) -> Any:
+    """Return a tokenizer of the calibration notes."""
+    return make_tokenizer([note.text for note in corpus.calibration], folder, vocabulary=SHAPE["vocabulary"], whole=())
+
+
+def _arms(
+    corpus: Planted, wanted: Wanted
+) -> Iterator[tuple[str, str, Callable[[], list[str]], Guarantee | None, Course]]:
     plain = [note.text for note in corpus.training]
-    found: list[tuple[str, str, list[str], Guarantee | None]] = [("undefended", "none", plain, None)]
+    yield "undefended", "none", lambda: plain, None, wanted.course
     for name in wanted.detectors:
-        scrubbed = scrub(corpus.training, detector=name, policy=wanted.policy)
-        found.append((f"scrubbed by {name}", "scrubbed", scrubbed, None))
-    rate, delta = wanted.course.batch / len(plain), 1 / (10 * len(plain))
+        scrubbed = partial(scrub, corpus.training, detector=name, policy=wanted.policy)
+        yield f"scrubbed by {name.partition('=')[0]}", "scrubbed", scrubbed, None, wanted.course
     for epsilon in wanted.epsilons:
-        guarantee = guarantee_for(epsilon, rate=rate, steps=wanted.course.steps, delta=delta)
-        found.append((f"DP, ε = {epsilon:g}", "dp", plain, guarantee))
-    return found
+        course = wanted.private.get(epsilon, wanted.course)
+        guarantee = guarantee_for(
+            epsilon, rate=course.batch / len(plain), steps=course.steps, delta=1 / (10 * len(plain))
+        )
+        yield f"DP, ε = {epsilon:g}", "dp", lambda: plain, guarantee, course
 
 
 def scrub(notes: Sequence[Note], *, detector: str, policy: str) -> list[str]:
@@ -139,23 +178,25 @@ def scrub(notes: Sequence[Note], *, detector: str, policy: str) -> list[str]:
     return [one.text for one in outcomes if not isinstance(one, Failed)]
 
 
-def _trained(texts: Sequence[str], tokenizer: Any, wanted: Wanted, *, noise: float) -> LanguageModel:
-    generator(wanted.seed, 70)
+def trained(texts: Sequence[str], tokenizer: Any, course: Course, *, seed: int, noise: float) -> LanguageModel:
+    """Return a causal model trained on texts, with noise or without."""
+    generator(seed, 70)
     model = make_model(NewModel(**SHAPE), tokenizer)
     coded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     end = int(tokenizer.eos_token_id)
     rows = [[end, *ids, end] for ids in coded if ids]
-    train_private(model, rows, wanted.course, noise=noise, end=end, seed=wanted.seed)
+    train_private(model, rows, course, noise=noise, end=end, seed=seed)
     return fitted("trained", "causal", model, tokenizer)
 
 
-def _utility(corpus: Planted, lm: LanguageModel, wanted: Wanted) -> Estimate:
+def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> Estimate:
+    """Return the loss on held-out notes, with its interval."""
     losses = np.array([one.loss for one in Scorer(lm).tokens([note.text for note in corpus.held_out])])
 
     def mean(one: Any, _: Any) -> float:
         return float(one.mean())
 
-    low, high = bootstrap(losses, losses, mean, seed=wanted.seed)
+    low, high = bootstrap(losses, losses, mean, seed=seed)
     guess = math.log(lm.vocabulary)
     return Estimate("loss per token of held-out notes", float(losses.mean()), low, high, guess, len(losses))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
 from deid_privacy.defences import REPEATS, Arm, Wanted
+from deid_privacy.defences_tuning import Tried
 from deid_privacy.measures import Estimate
 
 COLOURS = {"none": "#a3161d", "scrubbed": FILL, "dp": "#14683a"}
@@ -14,7 +15,9 @@ KINDS = {"none": "undefended", "scrubbed": "notes scrubbed", "dp": "differential
 MARKERS = {"none": "s", "scrubbed": "o", "dp": "^"}
 
 
-def defences_html(arms: Sequence[Arm], wanted: Wanted, *, provenance: Mapping[str, str]) -> str:
+def defences_html(
+    arms: Sequence[Arm], wanted: Wanted, *, provenance: Mapping[str, str], tried: Sequence[Tried] = ()
+) -> str:
     """Return the page."""
     bare = arms[0]
     return study_html(
@@ -25,7 +28,13 @@ def defences_html(arms: Sequence[Arm], wanted: Wanted, *, provenance: Mapping[st
             f"{len(arms)} models of one shape, {wanted.course.steps} steps each; the attacker holds the original notes"
         ),
         tiles=_tiles(arms),
-        sections=[_picture(arms), _table(arms), _budgets(arms), _limits(arms, wanted)],
+        sections=[
+            _picture(arms),
+            _table(arms),
+            _budgets(arms),
+            *([tried_section(tried)] if tried else []),
+            _limits(arms, wanted),
+        ],
         provenance=provenance,
     )
 
@@ -115,15 +124,26 @@ def _table(arms: Sequence[Arm]) -> Section:
 def _budgets(arms: Sequence[Arm]) -> Section:
     rows = [
         (arm.name, f"{arm.guarantee.noise:.3f}", f"{arm.guarantee.rate:.4f}", f"{arm.guarantee.steps:,}",
-         f"{arm.guarantee.delta:.1e}", *[f"{arm.epsilons[one]:.2f}" for one in ("rdp", "prv")])
+         f"{arm.guarantee.delta:.1e}", *[f"{arm.epsilons[one]:.2f}" for one in ("rdp", "prv")],
+         *([f"{arm.course.learning_rate:g}", f"{arm.course.clip:g}"] if arm.course else ["", ""]))
         for arm in arms if arm.guarantee is not None
     ]  # fmt: skip
     return Section(
         "What differential privacy promises",
         "For one note more or less. The noise is the least that keeps ε by Rényi accounting (RDP); the accountant of "
         "privacy losses (PRV) bounds the same run more tightly.",
-        columns=("Model", "Noise", "Share of notes a step", "Steps", "δ", "ε, RDP", "ε, PRV"),
+        columns=("Model", "Noise", "Share of notes a step", "Steps", "δ", "ε, RDP", "ε, PRV", "Learning rate", "Clip"),
         rows=rows,
+    )
+
+
+def tried_section(tried: Sequence[Tried]) -> Section:
+    """Return what was tried on the other corpus."""
+    return Section(
+        "Learning rate and clipping that were tried",
+        "On a planted corpus of another seed; the least loss of each budget was taken.",
+        columns=("ε", "Learning rate", "Clip", "Loss of held-out notes"),
+        rows=[(f"{one.epsilon:g}", f"{one.learning_rate:g}", f"{one.clip:g}", f"{one.loss:.3f}") for one in tried],
     )
 
 
@@ -143,7 +163,12 @@ def _limits(arms: Sequence[Arm], wanted: Wanted) -> Section:
             "Membership hardly reacts to replaced names; ranks of names do.",
             (
                 f"Tiny models, {wanted.notes} ordinary notes, one seed ({wanted.seed}): larger models remember more, and "
-                "pay less for noise with more notes. Learning rate and clipping are the same for all, and tuned for none."
+                "pay less for noise with more notes. "
+                + (
+                    "Learning rate and clipping of each budget were chosen on a corpus of another seed."
+                    if wanted.private
+                    else "Learning rate and clipping are the same for all, and tuned for none."
+                )
             ),
             "The tokenizer is learnt from other notes. The time it takes, and which notes are withheld, are not private.",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from deid_generative.settings import NewModel
 from deid_generative.steps import batch_of, response_loss, warmed
 from deid_privacy.defences import Arm, Wanted
 from deid_privacy.defences_page import defences_html
+from deid_privacy.defences_tuning import choose
 from deid_privacy.measures import Estimate
 from deid_privacy.private import Course, Guarantee, guarantee_for, train_private
 from deid_transformers.optimize import generator
@@ -123,3 +125,14 @@ def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, s
     assert said in page
     assert "1.0e-04" in page
     assert page.count("data:image/png") == 2
+    assert [Arm.from_json(json.loads(json.dumps(arm.to_json()))) for arm in arms] == arms
+
+
+def test_rates_are_chosen_on_another_corpus_and_no_trial_is_run_twice(tmp_path):
+    wanted = Wanted(notes=40, people=2, epsilons=(8.0,), course=Course(steps=2, batch=8))
+    courses, tried = choose(wanted, (1e-3, 2e-2), (0.5,), tmp_path)
+    best = min(tried, key=lambda one: one.loss)
+    assert (courses[8.0].learning_rate, courses[8.0].clip, courses[8.0].steps) == (best.learning_rate, 0.5, 2)
+    again = []
+    assert choose(wanted, (1e-3, 2e-2), (0.5,), tmp_path, again.append) == (courses, tried)
+    assert again == []

@@ -109,7 +109,7 @@ def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):
     assert [one["scores"] for one in again.run(lambda job, _: said.append(job))] == [one["scores"] for one in results]
     assert said == [grid.plan.jobs[3]]
     assert json.loads(gone.read_text("utf-8"))["scores"] == before["scores"]
-    with pytest.raises(InputError, match="another grid"):
+    with pytest.raises(InputError, match="another run"):
         Grid(Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL), grid.folder).run()
 
 

@@ -111,14 +111,8 @@ class Grid:
 
     def _claim(self) -> None:
         """Write the plan, or check that it is the one of the folder."""
-        own = json.dumps(asdict(self.plan), indent=1, sort_keys=True)
         (self.folder / JOBS).mkdir(parents=True, exist_ok=True)
-        plan = self.folder / PLAN
-        if not plan.exists():
-            with atomic_file(plan) as file:
-                file.write(own.encode())
-        elif json.loads(plan.read_text("utf-8")) != json.loads(own):
-            raise InputError(f"{self.folder.name} holds the results of another grid; take a new folder")
+        claim(self.folder / PLAN, asdict(self.plan))
 
     def _result(self, job: Job) -> dict[str, Any]:
         found: dict[str, Any] = asdict(job)
@@ -182,6 +176,20 @@ class Grid:
             self._data[task, "raw"] = raw
             self._data[task, version] = version_of(raw, version, detectors=self.plan.detectors)
         return self._data[task, version]
+
+
+def claim(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings of a run into its folder, or check that they are those that are there.
+
+    Raises:
+        InputError: The folder holds another run.
+    """
+    own = json.dumps(settings, indent=1, sort_keys=True)
+    if not path.exists():
+        with atomic_file(path) as file:
+            file.write(own.encode())
+    elif json.loads(path.read_text("utf-8")) != json.loads(own):
+        raise InputError(f"{path.parent.name} holds the results of another run; take a new folder")
 
 
 def parts(names: Sequence[str], fold: int, plan: Plan) -> tuple[list[str], list[str], list[str]]:
