@@ -22,7 +22,10 @@ from deid_zero_shot.words import plain
 
 POOL, NOTE_POOL = 256, 64
 """Words of the model's distribution that are compared with the original, in a sentence for the category and in a note,
-where each costs a whole window; those after them are improbable."""
+where each costs more; those after them are improbable."""
+NEAR = 32
+"""Sub-tokens of a note on each side of a word in which candidates are compared with the original; which ones are
+probable, a whole window tells."""
 _WINDOW, _SMALLEST = 256, 8  # sub-tokens of a note around a word
 _BATCH = 64  # sequences in one call
 _KEPT, _KEPT_OF_NOTES = 65_536, 512  # questions whose answers are kept
@@ -114,8 +117,14 @@ class MaskedModel:
     def _pieces(self, text: str) -> list[int]:
         return self._encoder.pieces(text)[:_LONGEST]
 
-    def _sequence(self, question: Question, pieces: Sequence[int]) -> tuple[list[int], range]:
-        """Return what the model reads with the pieces in the blank to predict, and where they stand."""
+    def _sequence(self, question: Question, pieces: Sequence[int], *, is_near: bool = True) -> tuple[list[int], range]:
+        """Return what the model reads with the pieces in the blank to predict, and where they stand.
+
+        Args:
+            question: It.
+            pieces: In the blank.
+            is_near: Whether of a note only what stands nearest is read.
+        """
         blank = question.blank
         if isinstance(blank, Sentence):
             if blank not in self._frames:
@@ -123,6 +132,8 @@ class MaskedModel:
                     self._frames.clear()
                 self._frames[blank] = self._frame(blank)
             blank = self._frames[blank]
+        elif is_near:
+            blank = Blank((blank.before[0], *blank.before[1:][-NEAR:]), (*blank.after[:-1][:NEAR], blank.after[-1]))
         before, after = blank
         return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
 
@@ -167,7 +178,7 @@ class MaskedModel:
         return self._pools[blank]
 
     def _probable(self, question: Question) -> list[int]:
-        ids, places = self._sequence(question, [self._specials.mask])
+        ids, places = self._sequence(question, [self._specials.mask], is_near=False)
         scores = self._scores([ids], [places[0]])[0]
         most = NOTE_POOL if isinstance(question.blank, Blank) else POOL
         found: list[int] = []

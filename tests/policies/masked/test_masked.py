@@ -25,7 +25,7 @@ from deid_assets.policies.tags import Tag
 from deid_surrogates.locales import locale_of
 from deid_surrogates.surrogate import Surrogate
 from deid_zero_shot import guard
-from deid_zero_shot.candidates import MaskedModel, load
+from deid_zero_shot.candidates import NEAR, MaskedModel, load
 from deid_zero_shot.frames import WORDED, Question, Sentence
 from deid_zero_shot.model_files import checked_model
 from deid_zero_shot.substitution import MaskedSurrogate
@@ -376,3 +376,19 @@ def test_a_long_document_is_read_around_the_value_alone(policy_of):
     text = "Rome works . " * 400 + "called Zoltrix ." + " she lives ." * 400
 
     assert "Zoltrix" not in _documented(policy_of, text, ["Zoltrix"], lang="da")
+
+
+def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, model):
+    read: list[tuple[int, int]] = []
+    network = load(str(model), checked_model(str(model)))._network.model.base_model
+    hook = network.register_forward_hook(
+        lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    try:
+        _documented(policy_of, "Rome works . " * 90 + "called Zoltrix ." + " she lives ." * 90, ["Zoltrix"], lang="sv")
+    finally:
+        hook.remove()
+
+    near = 2 * NEAR + 10  # with the ends of a sequence and the word itself
+    assert [rows for rows, length in read if length > near] == [1], read
+    assert sum(rows for rows, length in read if length <= near) > 1
