@@ -60,6 +60,9 @@ class Counts:
             "tokens_per_entity": _ratio(self.entity_tokens, self.entities),
             "entities_per_sentence": _ratio(self.entities, self.sentences),
             "sentences_without_entities": self.without,
+            "share_of_sentences_with_entities": _ratio(self.sentences - self.without, self.sentences),
+            "entities_per_sentence_with_any": _ratio(self.entities, self.sentences - self.without),
+            "entity_tokens_per_note": _ratio(self.entity_tokens, self.notes),
             "most_entities_in_a_sentence": self.most,
         }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deid_assets.extending import DisjointSpans, Document, Note, Phi, Span
 from deid_corpora.sizes import Lengths, lengths_of
-from deid_corpora.statistics import statistics
+from deid_corpora.statistics import Counts, statistics
 
 
 def _document(note_id: str, text: str, *found: tuple[str, Phi, str], lang: str | None = None) -> Document:
@@ -39,6 +41,16 @@ def test_counts_are_those_of_a_small_corpus_counted_by_hand():
     assert found["most_entities_in_a_sentence"] == 2
     assert found["labels"]["NAME"] == {"entities": 2, "tokens": 3, "tokens_per_entity": 1.5}
     assert {lang: counts["notes"] for lang, counts in found["languages"].items()} == {"en": 2, "it": 1}
+
+
+def test_published_counts_give_the_published_ratios():
+    """Vakili (2025), tables of his papers IV and VI."""
+    flagged = Counts(sentences=364_385_114, without=364_385_114 - 49_715_558, entities=83_914_340).to_json()
+    assert flagged["entities_per_sentence_with_any"] == pytest.approx(1.688, abs=5e-4)
+    assert flagged["share_of_sentences_with_entities"] == 0.1364
+    swedish = Counts(notes=21_553, tokens=282_766, entity_tokens=6_755).to_json()
+    assert (swedish["entity_tokens_per_note"], round(swedish["tokens_per_note"], 2)) == (0.3134, 13.12)
+    assert Counts(notes=1_000, entity_tokens=48_733).to_json()["entity_tokens_per_note"] == 48.733
 
 
 def test_native_labels_are_told_apart_where_there_are_any():

@@ -18,8 +18,8 @@ from deid_privacy import probe_commands, site_commands
 from deid_privacy.utility import commands as utility
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 2 where it cannot."""
+def parser_of() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(prog="deid-privacy", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     plant = commands.add_parser("plant", help="write notes with planted people and canaries, and their lists")
@@ -56,9 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one.add_argument("--seed", type=int, default=1)
     site_commands.add(commands)
     utility.add(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0, or 2 where it cannot."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     at = words.index("--") if "--" in words else len(words)
-    given = parser.parse_args(words[:at])
+    given = parser_of().parse_args(words[:at])
     given.program = words[at + 1 :]
     try:
         return _RUN[given.command](given)

@@ -48,3 +48,7 @@ def test_a_trend_is_undecided_where_the_tagger_of_real_notes_learnt_nothing(tmp_
 )
 def test_a_trend_is_judged_by_its_scores(tmp_path, name, scores, verdict):
     assert RUNS[name](_bench(tmp_path, 0.7, scores)).verdict == verdict
+
+
+def test_the_volume_is_that_of_eighty_notes_for_a_twentieth_of_starters():
+    assert Recipe().volume == pytest.approx(0.05 * 80)
