@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid_assets.extending import InputError
-from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Rule, Table, conclude
+from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Plot, Rule, Table, conclude
+from deid_assets.extending.drawing import FILL, GRID, MUTED, blank, png
 from deid_assets.extending.measuring import resampled, wilson
 from deid_privacy.auditing import measured, opened, work
 from deid_privacy.controls import over_fitted
@@ -19,7 +20,7 @@ from deid_privacy.links import Links, Register, count_links, dictionary_tagger
 from deid_privacy.measures import RESAMPLES
 from deid_privacy.opened import Kind
 from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
-from deid_privacy.quality import Quality, bleu_of_each, quality, zipf
+from deid_privacy.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_privacy.sampling import sampling_of
 from deid_privacy.scoring import Scorer
 
@@ -58,8 +59,25 @@ def run(audit: Extraction, material: Material) -> AuditResult:
         controls=_controls(target, own, seed=material.seed),
         rules=[rule],
         tables=[_diagnostics(links)],
+        plots=[rank_frequency(texts, [case.note.text for case in material.cases])],
         counts={"texts": len(texts), "patients": len(register.names)} | work(target),
     )
+
+
+def rank_frequency(texts: Sequence[str], notes: Sequence[str]) -> Plot:
+    """Return how often words stand in drawn texts and in notes, by rank (after Vakili and Dalianis 2021)."""
+    figure, axes = blank(2.9, title="Words by rank and frequency")
+    for name, side, colour in (("drawn texts", texts, FILL), ("notes", notes, MUTED)):
+        counts = frequencies([word for text in side for word in text.split()])
+        axes.loglog(np.arange(1, len(counts) + 1), counts / counts.sum(), color=colour, linewidth=1.4, label=name)
+    axes.set_xlabel("Rank", fontsize=8, color=MUTED)
+    axes.set_ylabel("Share of the words", fontsize=8, color=MUTED)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8, labelcolor=MUTED, color=GRID)
+    axes.legend(fontsize=7.5, frameon=False)
+    title = "Words of drawn texts and of the notes, by rank and frequency"
+    return Plot(name="ranks", title=title, png=png(figure))
 
 
 def drawn(scorer: Scorer, count: int, *, length: int, own: Gibbs, seed: int) -> list[str]:

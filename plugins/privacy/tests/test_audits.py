@@ -15,6 +15,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome
 from deid_assets.privacy.running import installed_audits, load_audit, run_audit
+from deid_privacy.audit_extraction import rank_frequency
 from deid_privacy.canaries import write_canaries
 from deid_privacy.planted import planted_corpus
 from deid_privacy.quality import bleu_of_each
@@ -192,3 +193,10 @@ def test_options_that_mean_nothing_are_refused(name):
 
 def test_each_text_has_its_own_bleu():
     assert bleu_of_each([["a", "b"], ["a", "b"], ["c", "d"]], 4) == [0.5, 0.5, 0.0]
+
+
+def test_words_are_drawn_by_rank_beside_those_of_the_notes():
+    plot = rank_frequency(["a a a b b c", ""], ["a b", "c d e"])
+    assert plot.png.startswith(b"\x89PNG")
+    assert plot.png == rank_frequency(["b a a c", "a b"], ["e d", "c b a"]).png
+    assert plot.png != rank_frequency(["a b c"], ["a b", "c d e"]).png

@@ -16,9 +16,21 @@ from deid_assets.core.trainer import Epoch
 from deid_assets.policies import load_policy
 from deid_assets.testing import marked
 from deid_transformers.pretrain import masked
-from deid_transformers.settings import NewEncoder
-from deid_transformers.streams import Stream
+from deid_transformers.settings import NewEncoder, Pretraining
+from deid_transformers.streams import NOTHING, Sequences, Stream
 from deid_transformers.vocabulary import SPECIAL, learn
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_sequences_hold_text_of_two_notes_only_where_they_are_packed(packed: bool) -> None:
+    ends = np.array([5, 12, 15, 30], dtype=np.int64)
+    stream = Stream(np.arange(30), None, np.arange(0), before=2, mask=4, vocabulary=50, ends=ends)
+    sequences = Sequences(stream, Pretraining(batch=2, length=8, packed=packed), seed=1)
+    places = [row[row != NOTHING] for step in range(sequences.per_epoch) for row in sequences.places(step)]
+    crossed = [len(set(np.searchsorted(ends, row, side="right"))) > 1 for row in places]
+    assert any(crossed) is packed
+    if not packed:
+        assert sorted(np.concatenate(places)) == list(range(30))
 
 
 def test_a_sixth_is_to_be_predicted_and_most_of_that_is_masked() -> None:
