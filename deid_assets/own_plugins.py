@@ -12,7 +12,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-edsnlp": "edsnlp",
         "deid-flair": "flair",
         "deid-generative": "generative",
-        "deid-gliner": "gliner",
+        "deid-gliner": "gliner gliner2",
         "deid-known-identity": "known_identity",
         "deid-onnx": "onnx",
         "deid-openmed": "openmed",

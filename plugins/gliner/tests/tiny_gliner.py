@@ -112,3 +112,23 @@ def save(out: Path, *, span_mode: str = "markerV0", safe: bool = True, is_bi: bo
             weight.mul_(3.0 if weight.dim() > 1 else 1.0)
     model.save_pretrained(out, safe_serialization=safe)
     return out
+
+
+def save_second(out: Path) -> Path:
+    """Write a model of GLiNER2 as its library does."""
+    from gliner2.configuration import ExtractorConfig
+    from gliner2.inference.engine import GLiNER2
+
+    torch.manual_seed(3)
+    tokenizer = _tokenizer()
+    encoder = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
+        max_position_embeddings=512,
+    )  # fmt: skip
+    config = ExtractorConfig(model_name="someone/encoder", max_width=6)
+    model: Any = GLiNER2(config, encoder_config=encoder, tokenizer=tokenizer)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3.0 if weight.dim() > 1 else 1.0)
+    model.save_pretrained(str(out))
+    return out

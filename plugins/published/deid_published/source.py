@@ -98,7 +98,7 @@ def _config(path: Path) -> Mapping[str, Any]:
             "auto_map from config.json and the .py files where transformers itself has the architecture"
         )
     if config.get("model_type") == "extractor":
-        raise PluginError(f"{path}: it is a GLiNER2 model, of a library that is not run here; choose a GLiNER model")
+        raise PluginError(f"{path}: it is a GLiNER2 model: install deid-gliner[gliner2]")
     kinds = config.get("architectures") or []
     if not any(str(kind).endswith("ForTokenClassification") for kind in kinds):
         raise PluginError(

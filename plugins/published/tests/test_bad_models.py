@@ -75,7 +75,7 @@ FAULTS = {
         "has no FutureForTokenClassification; the model was saved by 9.1: add it in an environment",
     ),
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
-    "GLiNER2": (config(model_type="extractor", architectures=""), "it is a GLiNER2 model, of a library that is not run"),
+    "GLiNER2": (config(model_type="extractor", architectures=""), r"it is a GLiNER2 model: install deid-gliner\[gliner2\]"),
     "no labels": (config(id2label=""), "no id2label"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
     "a model of another library": (
