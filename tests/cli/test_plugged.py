@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -29,14 +30,14 @@ def test_each_name_is_listed_with_the_distribution_that_declares_it() -> None:
 
 @pytest.mark.parametrize(("group", "command"), MISSING, ids=[command for _, command in MISSING])
 def test_a_command_whose_plugin_is_missing_names_it(group: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
     done = CliRunner().invoke(app, [*group.split(".")[2:], command])
     assert done.exit_code == 2
     assert f"pip install {BRINGS[group][command]}" in " ".join(done.output.split())
 
 
 def test_synthetic_notes_and_detectors_without_their_plugin_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
     with pytest.raises(PluginError, match="pip install deid-synthesis"):
         plugins.load_corpus("synthetic")
     with pytest.raises(PluginError, match="detector 'rules': its plugin deid-rules is not installed"):
@@ -46,7 +47,7 @@ def test_synthetic_notes_and_detectors_without_their_plugin_name_it(monkeypatch:
 def test_policies_whose_plugin_is_missing_are_listed_and_refused_before_notes_are_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
     listed = " ".join(CliRunner().invoke(app, ["policies"]).output.split())
     notes = tmp_path / "notes.jsonl"
     notes.write_text("no JSON")

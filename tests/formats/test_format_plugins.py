@@ -40,8 +40,10 @@ FORMAT = Format("@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, kee
 def nothing_installed(monkeypatch):
     """No distribution with a format is installed."""
 
-    def found(*, group):
-        return () if group == plugins.FORMATS else importlib.metadata.entry_points(group=group)
+    def found():
+        every = importlib.metadata.entry_points()
+        others = every.groups - {plugins.FORMATS}
+        return importlib.metadata.EntryPoints(one for group in others for one in every.select(group=group))
 
     monkeypatch.setattr(plugins, "entry_points", found)
     installed.cache_clear()

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from random import Random
 
@@ -119,9 +119,10 @@ def released(installation) -> dict[str, bytes]:
 def house(installation, note_records, monkeypatch, tmp_path):
     """An installation with the test detectors alone, a vault, and temporary files of its own."""
 
-    def chosen(**query):
-        found = entry_points(**query)
-        return [one for one in found if query.get("group") != plugins.GROUP or one.name in installation.detectors]
+    def chosen():
+        every = entry_points()
+        found = (one for group in every.groups for one in every.select(group=group))
+        return EntryPoints(one for one in found if one.group != plugins.GROUP or one.name in installation.detectors)
 
     monkeypatch.setattr(plugins, "entry_points", chosen)
     monkeypatch.setenv("DEID_VAULT_KEY", VAULT_KEY)
