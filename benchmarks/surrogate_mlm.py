@@ -51,6 +51,7 @@ from deid_zero_shot.substitution import MaskedSurrogate
 
 KEY = Key(bytes(range(32)))
 RECALLS = (0.9, 0.97)
+TICK, LONG_ENOUGH = 0.01, 0.2  # CPU seconds that clocks tell apart at the least, and that notes in memory are read for
 Pairs = Sequence[tuple[Note, DisjointSpans]]
 
 
@@ -148,10 +149,12 @@ def _replaced(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
     originals = originals_of(policy, KEY, pairs)
     rates = []
     _load(policy)
-    for _ in range(2):
-        started = time.process_time()
-        done = [redact(note, spans, policy, key=KEY, originals=originals) for note, spans in pairs]
-        rates.append(len(pairs) / (time.process_time() - started))
+    for least in (0.0, LONG_ENOUGH):
+        started, passes = time.process_time(), 0
+        while not passes or time.process_time() - started < least:
+            done = [redact(note, spans, policy, key=KEY, originals=originals) for note, spans in pairs]
+            passes += 1
+        rates.append(passes * len(pairs) / max(time.process_time() - started, TICK))
     values = [
         Value(note.patient_id or note.note_id, edit.label, note.text[edit.start : edit.end], text)
         for (note, _), found in zip(pairs, done, strict=True)
