@@ -122,6 +122,7 @@ def test_the_interval_of_a_mean_counts_that_folds_share_documents():
     naive = t.interval(0.95, 4, loc=0.58, scale=Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5)
     assert (high - low) / (naive[1] - naive[0]) == pytest.approx((1 + 5 / 4) ** 0.5, rel=1e-3)
     assert Row.of(setting, [0.5]).interval is None
+    assert Row.of(setting, [1.0] * 10).interval == (0.7, 1.0)
 
 
 @pytest.mark.parametrize(

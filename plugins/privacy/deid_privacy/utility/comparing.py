@@ -58,12 +58,13 @@ class Row:
         """The 95 % interval of the mean, or none of one fold.
 
         Folds share training documents, so that the variance of the mean is that of the folds by 1/k + 1/(k - 1), not by
-        1/k (Nadeau and Bengio 2003).
+        1/k (Nadeau and Bengio 2003). Where all folds are alike, the rule of three over folds stands in.
         """
         folds = len(self.scores)
         if folds < 2:
             return None
         reach = STUDENT[min(folds - 1, len(STUDENT)) - 1] * self.deviation * math.sqrt(1 / folds + 1 / (folds - 1))
+        reach = reach or 3 / folds
         return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
     def minus(self, other: Row) -> tuple[float, float]:
