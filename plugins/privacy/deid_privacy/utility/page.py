@@ -84,7 +84,7 @@ def _task(task: str, own: Sequence[Row], plan: Plan) -> Section:
         rows=body,
         left=3,
         caption=f"F1: {_measure(task)}. Interval of the mean by Student's t, for folds that share training notes. The first is {first.setting.model} / {first.setting.version}, for each test version.",
-        pictures={f"F1 on {task}, mean and deviation over {plan.folds} folds": _plot(task, own)},
+        pictures={f"F1 on {task}, mean and 95 % interval, {plan.folds} folds": _plot(task, own)},
     )
 
 
@@ -97,7 +97,10 @@ def _measure(task: str) -> str:
 def _plot(task: str, own: Sequence[Row]) -> bytes:
     figure, axes = blank(0.9 + 0.24 * len(own), title=_named(task))
     for place, row in enumerate(reversed(own)):
-        axes.errorbar(row.mean, place, xerr=row.deviation, marker="o", markersize=4, color=FILL, linewidth=1.4)
+        low, high = row.interval or (row.mean, row.mean)
+        reach = [[row.mean - low], [high - row.mean]]
+        axes.errorbar(row.mean, place, xerr=reach, marker="o", markersize=4, color=FILL, linewidth=1.4)
+    axes.set_xlim(max(-0.01, axes.get_xlim()[0]), min(1.01, axes.get_xlim()[1]))
     axes.set_yticks(range(len(own)), [str(row.setting) for row in reversed(own)], fontsize=7.5, color=INK)
     axes.set_xlabel("F1", fontsize=8, color=MUTED)
     axes.set_ylim(-0.6, len(own) - 0.4)
