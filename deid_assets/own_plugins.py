@@ -53,6 +53,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-annotation": "adjudicate agreement audit-gold corrections",
         "deid-audits": "privacy",
         "deid-gazetteers": "gazetteer",
+        "deid-generative": "generative",
         "deid-edit-maps": "diff map-spans repopulate twin why",
         "deid-tagger-analysis": "analyse sweep",
         "deid-evaluation": "bench evaluate sample",

@@ -1,59 +1,39 @@
-"""``deid-generative``: compare trained models, explain a span, write an adapter and its base as one model."""
+"""``deid generative``: compare trained models, explain a span, write an adapter and its base as one model."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending import DeidError, Document, InputError, load
+from deid_assets.extending import Document, InputError, load
+from deid_assets.extending.commands import guarded
 from deid_assets.extending.corpora import read_corpus
 from deid_generative.compare import RATES, Row, at_best, at_epoch
 from deid_generative.explain import cues
 from deid_generative.folder import read_folder
 
-BAD_INPUT = 2
+generative_app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Trained models that rewrite notes."
+)
+
+ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 2 where it cannot."""
-    given = _parser().parse_args(arguments)
-    commands = {"compare": _compare, "explain": _explain, "merge": _merge}
-    try:
-        commands[given.command](given)
-    except DeidError as error:
-        typer.echo(f"deid-generative: {error}", err=True)
-        return BAD_INPUT
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="deid-generative", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    compare = commands.add_parser("compare", help="models side by side, at one epoch and each at its best")
-    compare.add_argument("models", type=Path, nargs="+", help="folders that deid train wrote")
-    compare.add_argument("--epoch", type=int, default=7, help="of the first table; 7 in the study")
-    explain = commands.add_parser("explain", help="the words that a span was found by")
-    explain.add_argument("model", help="folder that deid train wrote, or the name of an installed detector")
-    explain.add_argument("notes", help="annotated notes")
-    explain.add_argument("--note", required=True, help="id")
-    explain.add_argument("--words", type=int, default=5, help="of each span")
-    explain.add_argument("--restricted", action="store_true", help="show the words; without, places alone")
-    merge = commands.add_parser("merge", help="write base and adapter as one model, for servers and privacy audits")
-    merge.add_argument("model", type=Path, help="folder that deid train wrote")
-    merge.add_argument("out", type=Path, help="new folder")
-    return parser
-
-
-def _compare(given: argparse.Namespace) -> None:
-    models = {path.name: read_folder(path) for path in given.models}
-    for title, rows in (
-        (f"At epoch {given.epoch}", at_epoch(models, given.epoch)),
-        ("Each at its best", at_best(models)),
-    ):
+@generative_app.command("compare")
+@guarded
+def compare(
+    models: Arg[list[Path], typer.Argument(metavar="MODEL...", help="Folders that deid train wrote.")],
+    *,
+    epoch: Arg[int, typer.Option(metavar="N", min=1, help="Of the first table; 7 in the study.")] = 7,
+) -> int:
+    """Set models side by side, at one epoch and each at its best."""
+    known = {path.name: read_folder(path) for path in models}
+    for title, rows in ((f"At epoch {epoch}", at_epoch(known, epoch)), ("Each at its best", at_best(known))):
         _show(title, rows)
+    return 0
 
 
 def _show(title: str, rows: Sequence[Row]) -> None:
@@ -65,18 +45,31 @@ def _show(title: str, rows: Sequence[Row]) -> None:
     typer.echo("")
 
 
-def _explain(given: argparse.Namespace) -> None:
-    document = _note(given.notes, given.note)
-    path = Path(given.model)
-    detector = load("generative", options={"model": str(path), "checker": ""}) if path.is_dir() else load(given.model)
+@generative_app.command("explain")
+@guarded
+def explain(
+    model: Arg[
+        str, typer.Argument(metavar="MODEL", help="Folder that deid train wrote, or the name of an installed detector.")
+    ],
+    notes: Arg[str, typer.Argument(metavar="NOTES", help="Annotated notes.")],
+    *,
+    note: Arg[str, typer.Option(metavar="ID", help="The note to explain.")],
+    words: Arg[int, typer.Option(metavar="N", min=1, help="Words shown of each span.")] = 5,
+    restricted: Arg[bool, typer.Option("--restricted", help="Show the words; without, places alone.")] = False,
+) -> int:
+    """Show the words that a span was found by."""
+    document = _note(notes, note)
+    path = Path(model)
+    detector = load("generative", options={"model": str(path), "checker": ""}) if path.is_dir() else load(model)
     (spans,) = detector.detect([document.note])
     text = document.note.text
     for span in spans:
-        shown = f" {text[span.start : span.end]!r}" if given.restricted else ""
+        shown = f" {text[span.start : span.end]!r}" if restricted else ""
         typer.echo(f"{span.start}-{span.end} {span.label} {span.score:.2f}{shown}")
-        for cue in cues(detector, document.note, span)[: given.words]:
-            word = f" {text[cue.start : cue.end]!r}" if given.restricted else ""
+        for cue in cues(detector, document.note, span)[:words]:
+            word = f" {text[cue.start : cue.end]!r}" if restricted else ""
             typer.echo(f"  {cue.drop:+.2f} {cue.start}-{cue.end}{word}")
+    return 0
 
 
 def _note(name: str, wanted: str) -> Document:
@@ -86,11 +79,15 @@ def _note(name: str, wanted: str) -> Document:
     return found
 
 
-def _merge(given: argparse.Namespace) -> None:
-    if given.out.exists():
-        raise InputError(f"{given.out} is there already; give a new folder")
-    folder = read_folder(given.model)
+@generative_app.command("merge")
+@guarded
+def merge(model: ModelArg, out: Arg[Path, typer.Argument(metavar="OUT", help="New folder.")]) -> int:
+    """Write base and adapter as one model, for servers and privacy audits."""
+    if out.exists():
+        raise InputError(f"{out} is there already; give a new folder")
+    folder = read_folder(model)
     from deid_generative.opening import merged  # noqa: PLC0415 - loads PyTorch
 
-    merged(folder, given.out)
-    typer.echo(f"written to {given.out}; it remembers words of the notes as the adapter does")
+    merged(folder, out)
+    typer.echo(f"written to {out}; it remembers words of the notes as the adapter does")
+    return 0

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tiny_pairs import task, train
+from typer.testing import CliRunner
 
 from deid_assets import Note
 from deid_assets.core.errors import InputError
 from deid_generative import GenerativeDetector
-from deid_generative.commands import main
+from deid_generative.commands import generative_app
 from deid_generative.compare import at_best, at_epoch
 from deid_generative.explain import cues
 from deid_generative.folder import ModelFolder, read_folder
@@ -46,13 +48,16 @@ def test_models_are_compared_at_one_epoch_and_each_at_its_best(model: Path) -> N
         at_epoch(models, 6)
 
 
-def test_the_table_of_two_models_is_printed(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(model), "--epoch", "2"]) == 0
-    assert main(["compare", str(model), "--epoch", "3"]) == 2
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(generative_app, [str(argument) for argument in arguments])
 
-    printed = capsys.readouterr()
-    assert printed.out.count("| adapter | ") == 2
-    assert "adapter has 2 epochs, not 3" in printed.err
+
+def test_the_table_of_two_models_is_printed(model: Path) -> None:
+    shown, refused = run("compare", model, "--epoch", "2"), run("compare", model, "--epoch", "3")
+
+    assert (shown.exit_code, refused.exit_code) == (0, 2)
+    assert shown.stdout.count("| adapter | ") == 2
+    assert "adapter has 2 epochs, not 3" in refused.stderr
 
 
 def test_the_bias_is_chosen_on_development_notes_and_used(model: Path) -> None:
@@ -78,28 +83,26 @@ def test_the_title_is_what_a_following_name_is_found_by() -> None:
         cues(detector, note, replace(name, start=0, end=4))
 
 
-def test_a_span_of_a_model_is_explained_without_a_word_of_the_note(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_span_of_a_model_is_explained_without_a_word_of_the_note(tmp_path: Path) -> None:
     notes = tmp_path / "notes.jsonl"
     text = "toux, vu par Dr Kerbrat ce matin"
     spans = [{"start": 16, "end": 23, "label": "NAME"}]
     notes.write_text(json.dumps({"id": "a", "text": text, "lang": "fr", "spans": spans}) + "\n")
 
-    assert main(["explain", "rules", str(notes), "--note", "a"]) == 0
-    assert main(["explain", "rules", str(notes), "--note", "b"]) == 2
-    places = capsys.readouterr().out
-    assert main(["explain", "rules", str(notes), "--note", "a", "--restricted"]) == 0
+    places = run("explain", "rules", notes, "--note", "a")
+    nowhere = run("explain", "rules", notes, "--note", "b")
+    words = run("explain", "rules", notes, "--note", "a", "--restricted")
 
-    assert "Kerbrat" not in places
-    assert "16-23 NAME" in places
-    assert "'Dr'" in capsys.readouterr().out
+    assert (places.exit_code, nowhere.exit_code, words.exit_code) == (0, 2, 0)
+    assert "Kerbrat" not in places.output
+    assert "16-23 NAME" in places.stdout
+    assert "'Dr'" in words.stdout
 
 
 def test_a_merged_model_finds_what_base_and_adapter_find(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "merged"
-    assert main(["merge", str(model), str(out)]) == 0
-    assert main(["merge", str(model), str(out)]) == 2
+    assert run("merge", model, out).exit_code == 0
+    assert run("merge", model, out).exit_code == 2
 
     given: dict[str, Any] = {"checker": "", "threads": 1, "bias": 4.0}
     notes = [Note("a", "Vu par Dr Lee le 3 mai."), Note("b", "Dr Mora, toux, sortie le 12 mars.")]

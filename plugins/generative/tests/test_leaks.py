@@ -10,7 +10,8 @@ from tiny_pairs import task, train
 
 from deid_assets.extending.audits import Key, Material, Outcome
 from deid_assets.privacy.running import load_audit, run_audit
-from deid_generative.commands import main
+from deid_generative.folder import read_folder
+from deid_generative.opening import merged
 
 pytest.importorskip("deid_privacy", reason="plugin privacy is not installed")
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_p
     trainer = CausalTrainer()
     trainer.pretrain(planted.training, base, settings=trainer.settings(BASE), seed=1, report=lambda _: None)
     adapter = train(task({**ADAPTER, "base": str(base)}), tmp_path / "adapter")
-    assert main(["merge", str(adapter), str(tmp_path / "merged")]) == 0
+    merged(read_folder(adapter), tmp_path / "merged")
     write_canaries(tmp_path / "canaries.json", planted.canaries)
 
     result = run_audit(
