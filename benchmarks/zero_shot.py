@@ -5,7 +5,7 @@ DEID_CORPORA=<folder with annotated/> python benchmarks/zero_shot.py --model NAM
 
 Of each set, the first half chooses the threshold and the second is tested on; where ``--notes`` are fewer, they are
 drawn of each half by the seed. Unit: sub-tokens of the model's own vocabulary, PHI or not. ``--variants`` measures each
-option apart on the first set. A folder is one that ``deid pretrain`` or ``deid-zero-shot export`` wrote.
+option apart on the first set. A folder is one that ``deid pretrain`` or ``deid zero-shot export`` wrote.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 python benchmarks/zero_shot_speed.py --model FOLDER [--notes N] [--variants N] [--windows N ...] [--threads N] [--seed S]
 
 The notes are made, English. The threshold of the two stages is chosen on others. ``FOLDER`` holds the model, and in
-``onnx`` what ``deid-zero-shot export`` wrote of it. Where each word is masked alone, the first ``--variants`` masked
+``onnx`` what ``deid zero-shot export`` wrote of it. Where each word is masked alone, the first ``--variants`` masked
 variants are timed, and a note's time is as many times that of one as it has.
 """
 

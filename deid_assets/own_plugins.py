@@ -57,6 +57,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-edit-maps": "diff map-spans repopulate twin why",
         "deid-tagger-analysis": "analyse sweep",
         "deid-evaluation": "bench evaluate sample",
+        "deid-zero-shot": "zero-shot",
     },
     "deid_assets.commands.corpus": {
         "deid-corpora": "lengths repair space stats",

@@ -9,7 +9,9 @@ TASKS: Mapping[str, Sequence[str]] = {
     "Measure what is missed": (
         "sample", "evaluate", "bench", "agreement", "adjudicate", "audit-gold", "corrections", "privacy",
     ),
-    "Train taggers": ("train", "next", "retrain", "pretrain", "recipes", "analyse", "sweep", "export", "models"),
+    "Train taggers": (
+        "train", "next", "retrain", "pretrain", "recipes", "analyse", "sweep", "export", "models", "generative", "zero-shot",
+    ),
     "Run the installation": ("batches", "approve", "suites", "verify", "doctor", "migrate"),
     "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
     "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),

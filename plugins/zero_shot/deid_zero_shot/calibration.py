@@ -215,7 +215,7 @@ def read(path: Path) -> Calibration:
         return Calibration(str(values["model"]), {"alone": True, "typed": False} | values["scoring"], languages)
     except FileNotFoundError:
         raise PluginError(
-            f"{path}: no such file; run deid-zero-shot calibrate, or give threshold= a probability of your own"
+            f"{path}: no such file; run deid zero-shot calibrate, or give threshold= a probability of your own"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(f"{path} is broken ({type(error).__name__}); calibrate again") from None

@@ -1,52 +1,28 @@
-"""``deid-zero-shot``: thresholds, curves and exports from the shell."""
+"""``deid zero-shot``: thresholds, curves and exports from the shell."""
 
 from __future__ import annotations
 
-import functools
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated as Arg
-from typing import Any, ParamSpec
+from typing import Any
 
 import typer
 
-from deid_assets.extending import ConfigError, DeidError, Document, InputError
+from deid_assets.extending import ConfigError, Document, InputError
+from deid_assets.extending.commands import guarded
 from deid_assets.extending.corpora import RECORD, learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
 
-BAD_INPUT, BUG = 2, 3
-
-# Typer's own tracebacks print local variables, and those hold text.
 app = typer.Typer(
-    name="deid-zero-shot", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode=None, help="Masked language models as zero-shot detectors.",
-)  # fmt: skip
-
-P = ParamSpec("P")
-
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """End a command with one line where it raises; an error that is not ours may quote a note, and is named alone."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except DeidError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except OSError as error:
-            typer.echo(f"error: {error.strerror or type(error).__name__}: {error.filename or ''}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except Exception as error:  # noqa: BLE001 - only its class is safe to show
-            typer.echo(f"error: {type(error).__name__} inside deid-zero-shot", err=True)
-            raise typer.Exit(BUG) from None
-
-    return run
-
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Masked language models as zero-shot detectors.",
+)
 
 ModelArg = Arg[str, typer.Argument(metavar="MODEL", help="Folder or hub name of a masked language model.")]
 NotesOption = Arg[str, typer.Option(metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES.")]
@@ -58,7 +34,7 @@ DownloadOption = Arg[bool, typer.Option("--allow-download", help="Fetch the mode
 ThreadsOption = Arg[int | None, typer.Option(metavar="N", min=1, help="Cores to use; all when not given.")]
 
 
-@app.command()
+@app.command("calibrate")
 @guarded
 def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     model: ModelArg,
@@ -71,7 +47,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     changes: SetOption = None,
     threads: ThreadsOption = None,
     allow_download: DownloadOption = False,
-) -> None:
+) -> int:
     """Choose the threshold of a model for a language on annotated development notes.
 
     Thresholds of other languages that the file has stay. Beside it, the curve over all thresholds is written as PNG
@@ -99,16 +75,17 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     )
     per_note = [count / threshold.notes for count in (seconds, spent.variants, spent.runs)]
     typer.echo(f"a note took {per_note[0]:.2f} CPU s: {per_note[1]:.0f} masked variants in {per_note[2]:.0f} runs")
+    return 0
 
 
-@app.command()
+@app.command("export")
 @guarded
 def export(
     model: ModelArg,
     *,
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the ONNX files go.")],
     allow_download: DownloadOption = False,
-) -> None:
+) -> int:
     """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs. Its calibration holds for it too."""
     from deid_zero_shot.export import export as write  # noqa: PLC0415
     from deid_zero_shot.guard import load  # noqa: PLC0415 - loads PyTorch
@@ -118,6 +95,7 @@ def export(
         if (known := Path(model) / name).is_file():
             (out / name).write_bytes(known.read_bytes())
     typer.echo(f"written to {out}; use it with --detector zero_shot={out}")
+    return 0
 
 
 def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, model: str) -> calibration.Threshold:
@@ -155,10 +133,3 @@ def _language(documents: tuple[Document, ...]) -> str:
     if len(found) != 1 or None in found:
         raise InputError("the notes name no language, or several; give --lang")
     return str(next(iter(found)))
-
-
-def main() -> None:
-    """Run the command."""
-    from deid_zero_shot import inspecting, projecting  # noqa: F401, PLC0415 - add their commands
-
-    app()

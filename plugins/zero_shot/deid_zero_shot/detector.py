@@ -27,9 +27,9 @@ class ZeroShotDetector:
     scored by itself, so that no result depends on the batch.
 
     Args:
-        model: Folder or hub name of a masked language model, or a folder that ``deid-zero-shot export`` wrote.
+        model: Folder or hub name of a masked language model, or a folder that ``deid zero-shot export`` wrote.
         name: Source of the spans.
-        calibration_file: That ``deid-zero-shot calibrate`` wrote; ``calibration.json`` in the model's folder when not
+        calibration_file: That ``deid zero-shot calibrate`` wrote; ``calibration.json`` in the model's folder when not
             given.
         threshold: Probability below which a word is redacted, in any language, in place of a calibration.
         everywhere: Whether a found word with a capital goes wherever else it stands: in any case, in another form of its

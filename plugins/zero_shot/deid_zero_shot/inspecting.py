@@ -8,10 +8,11 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
+from deid_assets.extending.commands import guarded
 from deid_assets.extending.corpora import read_corpus
 from deid_assets.extending.files import atomic_file
 from deid_zero_shot.bias import names_of, recall_by_origin
-from deid_zero_shot.commands import LabelsOption, ModelArg, NotesOption, ThreadsOption, app, guarded
+from deid_zero_shot.commands import LabelsOption, ModelArg, NotesOption, ThreadsOption, app
 from deid_zero_shot.detector import ZeroShotDetector
 from deid_zero_shot.review import by_risk, counted, page, reviewed
 from deid_zero_shot.risk import Risk
@@ -19,7 +20,7 @@ from deid_zero_shot.risk import Risk
 _FIRST = 20
 
 
-@app.command()
+@app.command("review")
 @guarded
 def review(
     model: ModelArg,
@@ -29,7 +30,7 @@ def review(
     out: Arg[Path | None, typer.Option(metavar="FILE", help="Page with the text of the notes, for you alone.")] = None,
     without_gold: Arg[bool, typer.Option("--without-gold", help="Colour by score alone.")] = False,
     threads: ThreadsOption = None,
-) -> None:
+) -> int:
     """List notes in the order of what is probably left in them, and write them with their sub-tokens coloured.
 
     The list has ids, numbers and places of words, no text. The probability that a word is PHI is the share of PHI among
@@ -41,7 +42,7 @@ def review(
         note = document.note
         calibrated = detector.calibrated(note)
         if calibrated is None:  # a detector without a threshold of its own is always calibrated
-            raise InputError(f"note {note.note_id!r} has no calibration; run deid-zero-shot calibrate")
+            raise InputError(f"note {note.note_id!r} has no calibration; run deid zero-shot calibrate")
         gold = None if without_gold else list(document.spans)
         risk, threshold = Risk(calibrated), detector.threshold(note)
         found.append(reviewed(note, detector.score(note), threshold=threshold, risk=risk, gold=gold))
@@ -54,9 +55,10 @@ def review(
             file.write(page(found, title=f"{Path(model).name}, by risk").encode())
         out.chmod(0o600)
         typer.echo(f"written to {out}, which shows the text of the notes")
+    return 0
 
 
-@app.command()
+@app.command("bias")
 @guarded
 def bias(
     model: ModelArg,
@@ -68,7 +70,7 @@ def bias(
     labels: LabelsOption = "",
     seed: Arg[int, typer.Option(help="Of the names drawn.")] = 0,
     threads: ThreadsOption = None,
-) -> None:
+) -> int:
     """Compare recall of names by their origin: in the place of each annotated name stands one of each list in turn."""
     detector = ZeroShotDetector(model=model, threads=threads)
     lists = {code: names_of(code) for code in origin}
@@ -80,3 +82,4 @@ def bias(
         )
     low, high = gap.interval
     typer.echo(f"gap {gap.best} - {gap.worst}: {gap.value:.3f} ({low:.3f} to {high:.3f})")
+    return 0

@@ -137,7 +137,7 @@ def backend(model: str | Path, runtime: Runtime) -> Backend:
         ask = export.asker(folder, precision=runtime.precision, providers=wanted, threads=runtime.threads or cores())
         return Backend(ask, Encoder(tokenizer, specials), vocabulary, digest)
     if runtime.precision != "fp32" or runtime.providers:
-        raise ConfigError(f"{model}: precision and providers need an export; run deid-zero-shot export")
+        raise ConfigError(f"{model}: precision and providers need an export; run deid zero-shot export")
     import torch  # noqa: PLC0415 - a second, and not where the model is exported
 
     from deid_zero_shot.guard import load  # noqa: PLC0415

@@ -11,10 +11,11 @@ import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, Document, InputError
+from deid_assets.extending.commands import guarded
 from deid_assets.extending.corpora import read_corpus, read_raw
 from deid_assets.extending.files import atomic_file
 from deid_assets.extending.formats import Annotated, WriteOptions, format_named
-from deid_zero_shot.commands import LabelsOption, NotesOption, app, guarded
+from deid_zero_shot.commands import LabelsOption, NotesOption, app
 from deid_zero_shot.markers import mark, unmark
 from deid_zero_shot.projection import Projected, project, read_alignment, words
 
@@ -31,7 +32,7 @@ def bitext(
     translations: TranslationsOption,
     out: Arg[Path, typer.Option(metavar="FILE", help="A note a line: words ||| words of its translation.")],
     labels: LabelsOption = "",
-) -> None:
+) -> int:
     """Write the words of notes and translations as word aligners read them, for your eyes alone."""
     with atomic_file(out) as file:
         for document, other in _pairs(notes, translations, labels):
@@ -39,17 +40,19 @@ def bitext(
             file.write(f"{' ||| '.join(sides)}\n".encode())
     out.chmod(0o600)
     typer.echo(f"written to {out}, which holds the text of the notes")
+    return 0
 
 
 @app.command("mark")
 @guarded
-def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "") -> None:
+def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "") -> int:
     """Write notes with a marker around each annotation, as [#NAME Ana Lee], for a translator of your own."""
     texts = [(one.note, mark(one.note, list(one.spans))) for one in read_corpus(notes, labels=labels).documents]
     marked = [Annotated(Note(note.note_id, text, patient_id=note.patient_id, lang=note.lang)) for note, text in texts]
     format_named("jsonl").writer(out, iter(marked), WriteOptions())
     out.chmod(0o600)
     typer.echo(f"{len(marked)} notes written to {out}, which holds their text")
+    return 0
 
 
 @app.command("project")
@@ -63,7 +66,7 @@ def write_projected(
         Path | None, typer.Option(metavar="FILE", help="i-j pairs, a line for each line of bitext.")
     ] = None,
     labels: LabelsOption = "",
-) -> None:
+) -> int:
     """Write translations with the spans of their originals, and tell by place what a person should look at.
 
     Without --alignments the translations have the markers that mark has written. A note that cannot be read is told
@@ -95,6 +98,7 @@ def write_projected(
         typer.echo(f"error: {fault}", err=True)
     if faults:
         raise InputError(f"{len(faults)} of {len(pairs)} notes left out")
+    return 0
 
 
 def _pairs(notes: str, translations: str, labels: str) -> Iterator[tuple[Document, Note]]:

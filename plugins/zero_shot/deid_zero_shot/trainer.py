@@ -20,7 +20,7 @@ _OWN = ("model", "target", "threads", "allow_download", "trust")
 class ZeroShotTrainer:
     """Makes a model folder of a masked language model and its thresholds, so that recipes and the graph can use it.
 
-    The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid-zero-shot calibrate``;
+    The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid zero-shot calibrate``;
     ``threads``, ``allow_download``, ``trust``, and how words are scored, as ``deid_zero_shot.method.Options`` lists it.
     """
 

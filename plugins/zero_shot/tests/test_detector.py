@@ -198,7 +198,7 @@ def test_a_broken_calibration_is_named(folders: dict[str, Path], tmp_path: Path,
 
 
 def test_without_a_calibration_the_remedy_is_named(folders: dict[str, Path]) -> None:
-    with pytest.raises(PluginError, match="deid-zero-shot calibrate"):
+    with pytest.raises(PluginError, match="deid zero-shot calibrate"):
         ZeroShotDetector(model=folders["wordpiece"])
 
 
