@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from types import SimpleNamespace
 
 import pytest
 from sklearn.metrics import f1_score
@@ -11,9 +13,10 @@ from deid_assets import deidentify
 from deid_assets.core.errors import InputError
 from deid_privacy.commands import main
 from deid_privacy.utility.comparing import STUDENT, Row, Setting, directional, rows
+from deid_privacy.utility.encoders import epochs_of
 from deid_privacy.utility.errors import Errors
 from deid_privacy.utility.page import grid_html
-from deid_privacy.utility.running import Grid, Plan, parts
+from deid_privacy.utility.running import Grid, Plan, best_of, parts
 from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
 from deid_privacy.utility.tasks import TASKS, Example, task_data
 from deid_privacy.utility.tuning import Tuning, tune
@@ -111,6 +114,20 @@ def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):
     assert json.loads(gone.read_text("utf-8"))["scores"] == before["scores"]
     with pytest.raises(InputError, match="another run"):
         Grid(Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL), grid.folder).run()
+
+
+def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path):
+    epochs = tmp_path / "epochs"
+    with pytest.raises(InputError, match="no epoch"):
+        epochs_of(f"read={epochs}")
+    for number, name in enumerate(("general", "adapted-surrogate"), start=1):
+        shutil.copytree(grid.folder / "encoders" / name, epochs / f"{number:03d}")
+    assert epochs_of("general") == epochs_of(f"read={epochs / '001'}") == []
+    plan = Plan(models=(f"read={epochs}",), versions=("raw",), tests=("raw",), tasks=("clinical_ner",), **SMALL)
+    found = Grid(plan, tmp_path / "grid").run()
+    assert {one["encoder"] for one in found} <= {"001", "002"}
+    worse, better = SimpleNamespace(curve=[0.2, 0.1]), SimpleNamespace(curve=[0.1, 0.3])
+    assert best_of([worse, better, SimpleNamespace(curve=[0.3])]) == (better, 1)
 
 
 def test_the_interval_of_a_mean_counts_that_folds_share_documents():

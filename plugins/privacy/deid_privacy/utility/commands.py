@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
         "--models",
         nargs="+",
         default=["general", "adapted:raw"],
-        help="general, adapted:VERSION, NAME=FOLDER, or majority, a guess without text",
+        help="general, adapted:VERSION, NAME=FOLDER, NAME=FOLDER/epochs (the best of them), or majority, a guess",
     )
     grid.add_argument("--versions", nargs="+", default=["raw"], help="learnt from: raw, or policies")
     grid.add_argument("--tests", nargs="+", default=["raw"], help="tested on: raw, or policies")

@@ -13,7 +13,7 @@ from deid_privacy.utility.tasks import TASKS, Example, TaskData, task_data
 from deid_privacy.utility.versions import version_of
 from deid_transformers.trainer import TransformersTrainer
 
-GENERAL, ADAPTED = "general", "adapted:"
+GENERAL, ADAPTED, EPOCHS = "general", "adapted:", "epochs"
 _OTHER_NOTES = 50_000
 """Added to the seed, so that encoders are pre-trained on other notes than those of the tasks."""
 _SHAPE: dict[str, Any] = {
@@ -53,6 +53,21 @@ def encoder_of(name: str, folder: Path, *, documents: int, steps: int, detectors
         _read(notes, out, steps=steps, seed=seed, base=base)
 
     return _once(folder / f"adapted-{version}", adapt)
+
+
+def epochs_of(name: str) -> list[Path]:
+    """Return the epochs of a pre-training that ``NAME=FOLDER/epochs`` names, of which each task takes its best, or none.
+
+    Raises:
+        InputError: The folder has no epoch.
+    """
+    folder = Path(name.partition("=")[2])
+    if "=" not in name or folder.name != EPOCHS:
+        return []
+    found = sorted(one for one in folder.glob("*") if (one / "config.json").exists())
+    if not found:
+        raise InputError(f"{folder}: there is no epoch in it; name a folder of deid pretrain with epochs")
+    return found
 
 
 def unlabelled(version: str, *, documents: int, detectors: Sequence[str], seed: int) -> list[Note]:

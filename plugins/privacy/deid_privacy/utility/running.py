@@ -7,7 +7,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ import torch
 
 from deid_assets.extending import DeidError, InputError
 from deid_assets.extending.files import atomic_file
-from deid_privacy.utility.encoders import encoder_of
+from deid_privacy.utility.encoders import encoder_of, epochs_of
 from deid_privacy.utility.jobs import Job, jobs
 from deid_privacy.utility.scoring import guess_scores
 from deid_privacy.utility.tasks import Example, TaskData, task_data
-from deid_privacy.utility.tuning import Tuning, tune
+from deid_privacy.utility.tuning import Tuned, Tuning, tune
 from deid_privacy.utility.versions import version_of
 
 MAJORITY = "majority"
@@ -129,15 +129,18 @@ class Grid:
         if job.model == MAJORITY:
             return self._guessed(job)
         plan = self.plan
-        encoder = encoder_of(
-            job.model, self.folder / MODELS, documents=plan.documents, steps=plan.steps, detectors=plan.detectors,
-            seed=plan.seed,
-        )  # fmt: skip
+        encoders = epochs_of(job.model) or [
+            encoder_of(
+                job.model, self.folder / MODELS, documents=plan.documents, steps=plan.steps, detectors=plan.detectors,
+                seed=plan.seed,
+            )
+        ]  # fmt: skip
         data = self._version(job.task, job.version)
         train, dev, test = parts([one.note_id for one in self._version(job.task, "raw").examples], job.fold, plan)
         own = {one.note_id: one for one in data.examples}
-        tuned = tune(
-            data, _of(own, train), _of(own, dev), encoder=encoder, tuning=plan.tuning, seed=plan.seed + job.fold
+        tuned, chosen = best_of(
+            tune(data, _of(own, train), _of(own, dev), encoder=one, tuning=plan.tuning, seed=plan.seed + job.fold)
+            for one in encoders
         )
         sides = {
             version: _of({one.note_id: one for one in self._version(job.task, version).examples}, test)
@@ -149,6 +152,7 @@ class Grid:
             "learnt": len(_of(own, train)),
             "epochs": len(tuned.curve),
             "best_epoch": tuned.best_epoch,
+            **({"encoder": encoders[chosen].name} if len(encoders) > 1 else {}),
             "parameters": tuned.parameters,
             "latency_ms": tuned.latency(next(iter(sides.values()))),
         }
@@ -190,6 +194,12 @@ def claim(path: Path, settings: Mapping[str, Any]) -> None:
             file.write(own.encode())
     elif json.loads(path.read_text("utf-8")) != json.loads(own):
         raise InputError(f"{path.parent.name} holds the results of another run; take a new folder")
+
+
+def best_of(tuned: Iterable[Tuned]) -> tuple[Tuned, int]:
+    """Return the model that scores best on the development documents, and its number; the first of several alike."""
+    number, best = max(enumerate(tuned), key=lambda one: (max(one[1].curve), -one[0]))
+    return best, number
 
 
 def parts(names: Sequence[str], fold: int, plan: Plan) -> tuple[list[str], list[str], list[str]]:
