@@ -26,7 +26,7 @@ PROMPTS = (
 BACKBONE = "backbone"
 """Folder, in that of a model without them, of its encoder's ``config.json`` and tokenizer."""
 THRESHOLD = 0.3
-_PER_CALL = 25
+PER_CALL = 25
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _TOKENIZER = "tokenizer_config.json"
 _LABELS = "labels_tokenizer"
@@ -68,7 +68,7 @@ class Importer:
             model = _staged(source, config, Path(staging))
             words = min(wanted.window or choice.window or model.config.max_len, model.config.max_len)
             reading = Settings(
-                prompts=list(labels), groups=_PER_CALL, window=words, overlap=words // 3, subtokens=longest(model)
+                prompts=list(labels), groups=PER_CALL, window=words, overlap=words // 3, subtokens=longest(model)
             )
             said = {key: value for key, value in asdict(reading).items() if key != "prompts"}
             threshold = THRESHOLD if choice.threshold is None else choice.threshold

@@ -16,7 +16,7 @@ from deid_onnx.session import start
 CONFIG = "gliner_config.json"
 GRAPH = "model.onnx"
 _DIGITS = 4
-_LARGE = 8192
+LARGE = 8192
 """Sub-tokens of a window, where neither tokenizer nor encoder says how many it reads."""
 
 
@@ -65,10 +65,10 @@ def load(folder: Path, *, threads: int, providers: Sequence[str] = ()) -> Any:
 def longest(model: Any) -> int:
     """Return the most sub-tokens that a model reads."""
     tokenizer, encoder = model.data_processor.transformer_tokenizer, model.config.encoder_config
-    positions = int(getattr(encoder, "max_position_embeddings", 0) or _LARGE)
+    positions = int(getattr(encoder, "max_position_embeddings", 0) or LARGE)
     if encoder.model_type in {"roberta", "camembert", "xlm-roberta"}:  # positions begin after the padding's
         positions -= encoder.pad_token_id + 1
-    return int(min(tokenizer.model_max_length, positions, _LARGE))
+    return int(min(tokenizer.model_max_length, positions, LARGE))
 
 
 def parts(count: int, sizes: Sequence[int], *, words: int, overlap: int, room: int) -> Iterator[tuple[int, int]]:
@@ -106,16 +106,11 @@ def spans_of(
     """
     words = list(model.data_processor.words_splitter(text))
     tokenizer = model.data_processor.transformer_tokenizer
-    sizes = [0] * len(words)
-    if words:
-        with quiet():
-            encoded = tokenizer([word for word, _, _ in words], is_split_into_words=True, add_special_tokens=False)
-        for at in encoded.word_ids():
-            sizes[at] += 1
+    sizes = sizes_of(tokenizer, [word for word, _, _ in words])
     best: dict[tuple[int, int, str], float] = {}
     for at in range(0, len(settings.prompts), settings.groups):
         group = list(settings.prompts[at : at + settings.groups])
-        room = settings.subtokens - _taken(tokenizer, [] if model.config.labels_encoder else group)
+        room = settings.subtokens - taken(tokenizer, [] if model.config.labels_encoder else group)
         if room < 1:
             raise PluginError(f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer labels")
         for first, last in parts(len(words), sizes, words=settings.window, overlap=settings.overlap, room=room):
@@ -132,7 +127,18 @@ def spans_of(
     ]
 
 
-def _taken(tokenizer: Any, prompts: Sequence[str]) -> int:
+def sizes_of(tokenizer: Any, words: Sequence[str]) -> list[int]:
+    """Return the sub-tokens of each word."""
+    sizes = [0] * len(words)
+    if words:
+        with quiet():
+            encoded = tokenizer(list(words), is_split_into_words=True, add_special_tokens=False)
+        for at in encoded.word_ids():
+            sizes[at] += 1
+    return sizes
+
+
+def taken(tokenizer: Any, prompts: Sequence[str]) -> int:
     """Return the sub-tokens of prompts, with a marker before each, a separator, and the encoder's own.
 
     A bi-encoder reads its prompts apart: there are none in the text's sub-tokens.

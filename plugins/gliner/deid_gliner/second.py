@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import Note, PluginError
-from deid_gliner.adding import PROMPTS, THRESHOLD
-from deid_gliner.network import quiet
+from deid_gliner.adding import PER_CALL, PROMPTS, THRESHOLD
+from deid_gliner.network import LARGE, parts, quiet, sizes_of, taken
 from deid_published.labels import LabelChoice, built_in, chosen, decided
 from deid_published.library import LibraryWanted, write_model
 from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector
 
 CONFIG = "config.json"
 WORDS = 192
-"""Words of a window, so that these and the prompts fit the 512 sub-tokens that most encoders read."""
+"""Words of a window; fewer where these and the prompts are more sub-tokens than the encoder reads."""
+_SCHEMA = 16
+"""Sub-tokens that the library puts around prompts and text, at most."""
 
 
 class Gliner2Detector(PipelineDetector):
@@ -106,32 +108,35 @@ def _open(folder: Path, settings: Mapping[str, Any]) -> Pipeline:
             model = AutoExtractor.from_pretrained(str(folder), local_files_only=True, map_location="cpu").eval()
         except Exception as error:
             raise PluginError(f"{folder}: the model does not load ({type(error).__name__}); fetch it again") from error
-    words = int(settings["words"])
+    prompts, words = list(settings["prompts"]), int(settings["words"])
+    tokenizer, splitter = model.processor.tokenizer, model.processor.word_splitter
+    positions = int(getattr(model.encoder.config, "max_position_embeddings", 0) or LARGE)
+    longest = min(positions, tokenizer.model_max_length, LARGE) - _SCHEMA
 
     def read(text: str) -> Iterable[Entity]:
+        places = list(splitter(text))
+        sizes = sizes_of(tokenizer, [word for word, _, _ in places])
+        found: list[Entity] = []
+        for at in range(0, len(prompts), PER_CALL):
+            group = prompts[at : at + PER_CALL]
+            room = longest - taken(tokenizer, group)
+            if room < 1:
+                raise PluginError(f"{len(group)} prompts fill all of {longest} sub-tokens; give fewer labels")
+            for first, last in parts(len(places), sizes, words=words, overlap=words // 3, room=room):
+                begin, window = places[first][1], text[places[first][1] : places[last - 1][2]]
+                found += [(begin + start, begin + end, prompt) for start, end, prompt in asked(window, group)]
+        return found
+
+    def asked(window: str, group: list[str]) -> Iterable[Entity]:
         with quiet():
-            found = model.extract_entities_long(
-                text,
-                list(settings["prompts"]),
-                threshold=float(settings["threshold"]),
-                chunk_size=words,
-                chunk_overlap=words // 3,
-                include_spans=True,
-                overlap_policy="nested",
-            )
-        return [
-            (*_trimmed(text, one["start"], one["end"]), prompt)
-            for prompt, of in found["entities"].items()
-            for one in of
-        ]
+            entities = model.extract_entities(
+                window, group, threshold=float(settings["threshold"]), include_spans=True, overlap_policy="nested"
+            )["entities"]
+        # The library ends a text with a full stop where it has none, and may find that.
+        spans = [(one["start"], min(one["end"], len(window)), prompt) for prompt in group for one in entities[prompt]]
+        return [span for span in spans if span[0] < span[1]]
 
     return Pipeline(list(settings["prompts"]), read)
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return what a span covers of a text: the library ends a window with a full stop where it has none, and may find that."""
-    inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), start + len(inside.rstrip())
 
 
 _LIBRARY = Library("gliner2", "deid_gliner", "0.1.0", _is_here, _copy, _open)

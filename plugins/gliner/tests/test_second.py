@@ -63,9 +63,9 @@ def test_the_entities_are_the_librarys(source, detector) -> None:
 
 def test_a_long_note_is_read_to_its_end(detector) -> None:
     (note,) = [note for note in notes(7) if len(note.text) > 500]
-    (found,) = detector.detect([note])
+    (found,) = detector.detect([Note("n", note.text * 4)])  # more sub-tokens than the encoder has positions
 
-    assert max(span.end for span in found) > 0.9 * len(note.text)
+    assert max(span.end for span in found) > 0.9 * 4 * len(note.text)
 
 
 @pytest.mark.slow

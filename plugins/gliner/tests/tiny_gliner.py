@@ -121,6 +121,7 @@ def save_second(out: Path) -> Path:
 
     torch.manual_seed(3)
     tokenizer = _tokenizer()
+    tokenizer.model_max_length = 512
     encoder = transformers.BertConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
         max_position_embeddings=512,
