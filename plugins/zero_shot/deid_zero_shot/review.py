@@ -13,7 +13,7 @@ import numpy as np
 from deid_assets import Note, Span
 from deid_zero_shot.points import points_of
 from deid_zero_shot.risk import Risk
-from deid_zero_shot.scorer import KEPT, Scored, Word
+from deid_zero_shot.scorer import Scored, Word
 
 _KINDS = {"tp": "found", "fp": "redacted for nothing", "fn": "missed", "tn": "left", "gone": "redacted"}
 _STYLE = (
@@ -87,7 +87,7 @@ def reviewed(
         return Left(note.note_id, word.start, word.end, risk.of(word))
 
     # Of words with one chance, the less guessable comes first.
-    kept = sorted((word for word in scored.words if threshold <= word.score < KEPT), key=lambda word: word.score)
+    kept = sorted((word for word in scored.words if threshold <= word.score), key=lambda word: word.score)
     return Reviewed(note, scored, threshold, sorted(map(left, kept), key=lambda word: -word.chance), gold)
 
 

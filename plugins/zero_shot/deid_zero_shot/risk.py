@@ -13,7 +13,8 @@ from deid_zero_shot.scorer import KEPT, Word
 class Risk:
     """The share of PHI among development sub-tokens, by score; never higher where the score is.
 
-    Adjacent scores are pooled until that holds (isotonic regression, Barlow et al. 1972).
+    Adjacent scores are pooled until that holds (isotonic regression, Barlow et al. 1972). Words that are never redacted,
+    by a list or by their kind, have the share among all such sub-tokens.
 
     Args:
         threshold: With its curve.
@@ -29,13 +30,14 @@ class Risk:
         positives = threshold.prevalence * threshold.tokens
         tp = rows[:, 4] * positives
         fp = tp + (threshold.tokens - positives) - rows[:, 1] * threshold.tokens
+        self._spared = _share((max(0.0, positives - tp[-1]), threshold.tokens - (tp + fp)[-1], 1))
         self._edges = rows[:, 0]
         self._chances = _falling(np.diff(tp).clip(0), np.diff(tp + fp).clip(0))
 
     def of(self, word: Word) -> float:
-        """Return the probability that a word is PHI; 0 for one that is never redacted."""
+        """Return the probability that a word is PHI."""
         if word.score >= KEPT:
-            return 0.0
+            return self._spared
         place = int(np.searchsorted(self._edges, word.score, side="right")) - 1
         return float(self._chances[min(max(place, 0), len(self._chances) - 1)])
 

@@ -20,10 +20,10 @@ from deid_assets.core.trainer import Document
 from deid_zero_shot import ZeroShotDetector, inspecting
 from deid_zero_shot.bias import names_of, recall_by_origin
 from deid_zero_shot.calibration import Threshold, choose
-from deid_zero_shot.points import decided, points_of
+from deid_zero_shot.points import Points, decided, points_of
 from deid_zero_shot.review import by_risk, counted, page, reviewed
 from deid_zero_shot.risk import Risk
-from deid_zero_shot.scorer import Word
+from deid_zero_shot.scorer import KEPT, Word
 
 PIECES = (
     "Ana",
@@ -96,6 +96,20 @@ def test_the_chance_of_phi_falls_with_the_score_and_adds_up_to_what_was_there(ca
     total = sum(risk.of(word) * word.pieces for word in words)
     assert total == pytest.approx(sum(points_of((scored.score(one.note), one.spans) for one in DEV).gold))
     assert risk.of(Word(0, 1, 10_000.0, 1)) == 0.0
+
+
+def test_words_that_are_never_redacted_have_the_share_of_phi_among_such() -> None:
+    gold = np.array([True, False, True, False, False, False])
+    scores = np.array([-9.0, -1.0, KEPT, KEPT, KEPT, KEPT])
+    risk = Risk(choose(Points(scores, gold, np.zeros(6, int)), "f1"))
+    note = Note("n", "fever no", lang="es")
+    scored, _ = scorer(PIECES, answer)
+    words = [word._replace(score=KEPT) for word in scored.score(note).words]
+
+    found = reviewed(note, scored.score(note)._replace(words=words), threshold=-2.0, risk=risk)
+
+    assert risk.of(words[0]) == pytest.approx(0.25)
+    assert found.residual == pytest.approx(0.5)
 
 
 def test_the_page_shows_what_the_metrics_count(calibrated: Threshold) -> None:
