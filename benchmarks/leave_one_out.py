@@ -111,7 +111,7 @@ def _scope(name: str) -> frozenset[Phi]:
     return label_map(CORPORA[name].labels).categories
 
 
-def _learnt(name: str) -> list[Document]:
+def learnt_from(name: str) -> list[Document]:
     """Return a corpus as others learn from it; of a category that it does not annotate, what `rules` found is kept."""
     annotated = {GROUP.get(label, REST) for label in _scope(name)} | {REST}
     found = []
@@ -150,7 +150,7 @@ def _said(name: str, work: Path) -> dict[str, list[Scores]]:
         return pickle.loads(path.read_bytes())
     started = time.process_time()
     notes = [document.note for document in corpus_of(name).documents]
-    others = [document for other in CORPORA if other != name for document in _learnt(other)]
+    others = [document for other in CORPORA if other != name for document in learnt_from(other)]
     batch = read_batch(notes, corpus_of(name).rules)
     if batch is None:
         sys.exit(f"{name}: rules found nothing to learn from")
@@ -198,7 +198,7 @@ def _show(said: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
         }
         show_means(base, points, chosen)
         for method in SHOWN:
-            _show_method(method, base, points[method], chosen[method])
+            show_method(method, base, points[method], chosen[method])
 
 
 def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Point:
@@ -260,7 +260,7 @@ def _at(points: Mapping[float, Point], base: Point, threshold: float | None) -> 
     return base if threshold is None else points[threshold]
 
 
-def _show_method(method: str, base: Mapping[str, Point], points: Points, chosen: Mapping[str, float | None]) -> None:
+def show_method(method: str, base: Mapping[str, Point], points: Points, chosen: Mapping[str, float | None]) -> None:
     print(f"\n### {method}\n")
     print(
         "| left out | language | notes | threshold | `rules` recall, precision | recall | precision | notes covered |"

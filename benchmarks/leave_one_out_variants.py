@@ -45,10 +45,14 @@ GRAMS = 3
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of leave_one_out.py")
-    parser.add_argument("--corpus", choices=sorted(CORPORA), action="append", help="of these alone; all when not given")
+    parser.add_argument(
+        "--corpus", choices=sorted(CORPORA), action="append", help="of these alone; one prints no table"
+    )
     parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
     options = parser.parse_args()
-    _show({name: _made(name, options.work) for name in options.corpus or CORPORA}, options.work, options.target)
+    made = {name: _made(name, options.work) for name in options.corpus or CORPORA}
+    if len(made) > 1:
+        _show(made, options.work, options.target)
 
 
 def _made(name: str, work: Path) -> dict[str, list[Scores]]:
@@ -160,7 +164,7 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: S
         for name, variants in made.items():
             crf = pickle.loads((work / f"{name}.pickle").read_bytes())["crf"]
             methods[name] |= {f"{key} + crf": blended(found, crf) for key, found in variants.items()}
-    best = "batch + crf" if has_crf else "batch"
+    divided = ["batch + crf", "batch cleaned 20% + crf"] if has_crf else ["batch"]
     zero = {name: base.point_of(name, None, 0.0) for name in made}
     print(f"{conditions('1')}\n")
     names = list(next(iter(methods.values())))
@@ -168,7 +172,7 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: S
         method: {name: {at: base.point_of(name, methods[name][method], at) for at in base.THRESHOLDS} for name in made}
         for method in names
     }
-    apart = {name: _by_category(name, methods[name][best]) for name in made}
+    apart = {method: {name: _by_category(name, methods[name][method]) for name in made} for method in divided}
     for target in targets:
         print(f"\n## At most {target:g} points of precision, on average of the other corpora\n")
         chosen = {
@@ -176,7 +180,9 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: S
             for method in names
         }
         base.show_means(zero, points, chosen)
-        _show_apart(f"{best}, threshold by category", apart, zero, {name: methods[name][best] for name in made}, target)
+        for method in divided:
+            said = {name: methods[name][method] for name in made}
+            _show_apart(f"{method}, threshold by category", apart[method], zero, said, target)
 
 
 def _only(found: Sequence[Scores], thresholds: Sequence[float | None]) -> list[Scores]:
@@ -209,9 +215,10 @@ def _show_apart(
             base.chosen_threshold({other: apart[other][number] for other in apart}, zero, name, target / len(FOUND))
             for number in range(len(FOUND))
         ]
-        points[name] = {1.0: base.point_of(name, _only(said[name], thresholds), 1.0)}
-        chosen[name] = 1.0
+        chosen[name] = " ".join("none" if at is None else f"{at:g}" for at in thresholds)
+        points[name] = {chosen[name]: base.point_of(name, _only(said[name], thresholds), 1.0)}
     base.show_means(zero, {method: points}, {method: chosen})
+    base.show_method(method, zero, points, chosen)
 
 
 if __name__ == "__main__":
