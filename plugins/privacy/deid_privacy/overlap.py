@@ -14,13 +14,32 @@ def grams(texts: Iterable[Sequence[int]], n: int) -> frozenset[Gram]:
     return frozenset(tuple(text[at : at + n]) for text in texts for at in range(len(text) - n + 1))
 
 
-def recall(real: Iterable[Sequence[int]], made: Iterable[Sequence[int]], n: int) -> float:
+def recall(
+    real: Sequence[Sequence[int]],
+    made: Iterable[Sequence[int]],
+    n: int,
+    *,
+    marked: Sequence[Sequence[bool]] | None = None,
+) -> float:
     """Return the share of the different n-grams learnt that generated text has too (Vakili et al. 2025).
 
+    Args:
+        real: Tokens of each text that was learnt.
+        made: Tokens of each generated text.
+        n: Tokens of an n-gram.
+        marked: Which tokens of each text belong to PHI: only n-grams with one of these count. All where not given.
+
     Raises:
-        InputError: No text that was learnt is so long.
+        InputError: No text that was learnt has such an n-gram.
     """
     known = grams(real, n)
+    if marked is not None:
+        known = frozenset(
+            tuple(text[at : at + n])
+            for text, own in zip(real, marked, strict=True)
+            for at in range(len(text) - n + 1)
+            if any(own[at : at + n])
+        )
     if not known:
         raise InputError(f"no text has {n} tokens; take a shorter n-gram")
     return len(known & grams(made, n)) / len(known)

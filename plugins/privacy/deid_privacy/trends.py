@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -157,9 +158,9 @@ def t13(bench: Bench) -> Trend:
     shares, rows = (0.05, 0.25, 0.95), []
     for share in shares:
         learnt = texts[: max(4, round(share * len(texts)))]
-        rows.append(_recalls(over_fitted(learnt, "causal", seed=bench.seed), learnt, bench.seed))
+        rows.append(_recalls(over_fitted(learnt, "causal", seed=bench.seed), learnt, bench))
     other = over_fitted([note.text for note in bench.corpus.held_out], "causal", seed=bench.seed)
-    base = _recalls(other, texts, bench.seed)
+    base = _recalls(other, texts, bench)
     falls_n = all(one[0] >= one[1] >= one[2] for one in rows)
     falls_share = all(rows[0][at] >= rows[1][at] >= rows[2][at] for at in range(3))
     above = all(rows[-1][at] >= base[at] for at in range(3))
@@ -171,14 +172,24 @@ def t13(bench: Bench) -> Trend:
 
 
 def _row(values: Sequence[float]) -> str:
-    return "/".join(f"{value:.3f}" for value in values)
+    return "{:.3f}/{:.3f}/{:.3f} (with a name {:.3f}/{:.3f}/{:.3f})".format(*values)
 
 
-def _recalls(lm: LanguageModel, learnt: Sequence[str], seed: int) -> list[float]:
+def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[float]:
+    """Return the recall of n-grams for n = 3, 5 and 10, of all and of those that hold a part of a planted name."""
     settings = Continuing(Sampling("nucleus", p=0.95), longest=40)
-    made = [text for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=seed)]
-    sides = [lm.tokenizer(list(side), add_special_tokens=False)["input_ids"] for side in (learnt, made)]
-    return [recall(sides[0], sides[1], n) for n in (3, 5, 10)]
+    made = [text for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=bench.seed)]
+    own = lm.tokenizer(list(learnt), add_special_tokens=False, return_offsets_mapping=True)
+    theirs = lm.tokenizer(made, add_special_tokens=False)["input_ids"]
+    spans = [[found.span() for one in bench.corpus.people if (found := re.search(one.name, text))] for text in learnt]
+    marked = [
+        [any(begin < end and start < stop for begin, stop in names) for start, end in offsets]
+        for names, offsets in zip(spans, own["offset_mapping"], strict=True)
+    ]
+    sizes = (3, 5, 10)
+    return [recall(own["input_ids"], theirs, n) for n in sizes] + [
+        recall(own["input_ids"], theirs, n, marked=marked) for n in sizes
+    ]
 
 
 def t14(bench: Bench) -> Trend:

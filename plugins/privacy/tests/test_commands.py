@@ -21,6 +21,8 @@ def test_recall_is_none_of_nothing_shared_and_all_of_a_copy():
     assert recall([[1, 2, 3, 4]], [[0, 1, 2, 3, 4]], 3) == 1.0
     assert recall([[1, 2, 3, 4]], [[1, 2, 3]], 3) == 0.5
     assert grams([[1, 2], [3, 4]], 2) == {(1, 2), (3, 4)}
+    # Of 1 2, 2 3, 3 4 the first two hold the marked token, of which the text made has one.
+    assert recall([[1, 2, 3, 4]], [[2, 3], [3, 4]], 2, marked=[[False, True, False, False]]) == 0.5
     with pytest.raises(InputError, match="shorter n-gram"):
         recall([[1, 2]], [[1, 2]], 3)
 
