@@ -52,8 +52,17 @@ def headless(folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
+def without_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
 def slow_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
+
+
+def script(folder: Path) -> None:
+    (folder / "own.py").write_text("raise SystemExit")
 
 
 TAGS = {str(number): tag for number, tag in enumerate(BIO)}
@@ -62,7 +71,10 @@ FAULTS = {
     "pickles alone": (pickled, "pytorch_model.bin may run code when read"),
     "a label that no map knows": (config(id2label={**TAGS, "5": "B-XYZ", "6": "I-XYZ"}, label2id=""), 'add "XYZ" = "OTHER"'),
     "truncated weights": (cut, "model.safetensors: cut off or broken"),
-    "no offsets": (slow_tokenizer, "tokenizer"),
+    "no offsets": (slow_tokenizer, "its tokenizer has no offsets .no tokenizer.json., so spans cannot be placed"),
+    "no tokenizer": (without_tokenizer, "the tokenizer does not load"),
+    "code beside the weights": (script, "it brings code of its own, which is not run"),
+    "another number of labels": (config(num_labels=9), "num_labels is 9, id2label has 7"),
     "a head of the wrong width": (narrow, "has not the width that config.json says"),
     "no head": (headless, "the weights lack classifier"),
     "labels that contradict": (config(label2id={"O": 1, "B-PER": 0}), "id2label and label2id contradict each other"),
