@@ -231,7 +231,7 @@ def _outcomes(
 
 
 def _learnt(
-    parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str], work: Path | None
+    parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str], work: Path | None = None
 ) -> Outcome:
     found = [_trained(phases, test, recipe, kept, work) for phases, test in parts]
     notes = [each for scored, _ in found for each in scored]
