@@ -14,9 +14,10 @@ from deid_assets.extending.audits import AuditResult, Case, Control, Material, M
 from deid_assets.extending.drawing import FILL, GRID, MUTED, blank, png
 from deid_assets.extending.measuring import resampled, wilson
 from deid_privacy.auditing import measured, opened, work
+from deid_privacy.concepts import program_tagger
 from deid_privacy.controls import over_fitted
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
-from deid_privacy.links import Links, Register, count_links, dictionary_tagger
+from deid_privacy.links import Links, Register, Tagger, count_links, dictionary_tagger
 from deid_privacy.measures import RESAMPLES
 from deid_privacy.opened import Kind
 from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
@@ -38,11 +39,15 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     Raises:
         InputError: There are no names or conditions to look for, or the model cannot be used.
     """
-    register = register_of_cases(material.cases, read_conditions(audit.conditions))
+    notes = [case.note.text for case in material.cases]
+    tag = program_tagger(audit.tagger, notes) if audit.tagger else dictionary_tagger(read_conditions(audit.conditions))
+    register = register_of_cases(material.cases, tag)
     own = generator_of(audit)
-    target = opened(material.model, [case.note.text for case in material.cases])
+    target = opened(material.model, notes)
     texts = drawn(target, audit.texts, length=audit.length, own=own, seed=material.seed)
-    links = count_links(texts, register, seed=material.seed)
+    links = count_links(
+        texts, register, tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag, seed=material.seed
+    )
     figures = measured(links.estimates(), group="links", unit="texts")
     figures += _quality(texts, seed=material.seed)
     low, _ = wilson(links.right, links.named) if links.named else (0.0, 0.0)
@@ -59,7 +64,7 @@ def run(audit: Extraction, material: Material) -> AuditResult:
         controls=_controls(target, own, seed=material.seed),
         rules=[rule],
         tables=[_diagnostics(links)],
-        plots=[rank_frequency(texts, [case.note.text for case in material.cases])],
+        plots=[rank_frequency(texts, notes)],
         counts={"texts": len(texts), "patients": len(register.names)} | work(target),
     )
 
@@ -117,13 +122,12 @@ def read_conditions(path: Path | None) -> tuple[str, ...]:
     return found
 
 
-def register_of_cases(cases: Sequence[Case], conditions: Sequence[str]) -> Register:
+def register_of_cases(cases: Sequence[Case], tag: Tagger) -> Register:
     """Return who has which name, by the gold, and which conditions, by the notes.
 
     Raises:
         InputError: No note has both a patient's name and a condition.
     """
-    tag = dictionary_tagger(conditions)
     names: dict[str, tuple[str, str]] = {}
     found: dict[str, set[str]] = {}
     for case in cases:

@@ -53,6 +53,7 @@ class Extraction:
         texts: How many are drawn.
         length: Tokens of each.
         conditions: File of conditions, one on each line; those of the planted corpus when empty.
+        tagger: Program that finds concepts, in the place of a list: ``{"text": …}`` per line in, a JSON list per line out.
         steps: Of the generator ``gibbs``, half of them burn-in.
         sampling: How tokens are drawn: ``greedy``, ``full``, ``top_k:K`` or ``nucleus:P``.
         generator: Of masked models: ``gibbs``, or ``mask_predict``, which fills all gaps at once and the least sure again.
@@ -76,6 +77,7 @@ class Extraction:
         texts: int = 200,
         length: int = 40,
         conditions: str = "",
+        tagger: str = "",
         steps: int = 200,
         sampling: str = "nucleus:0.95",
         generator: str = "gibbs",
@@ -88,6 +90,7 @@ class Extraction:
         self.texts, self.length, self.steps, self.sampling = texts, length, steps, sampling
         self.rounds = rounds if generator == "mask_predict" else 0
         self.conditions = Path(conditions) if conditions else None
+        self.tagger = Path(tagger) if tagger else None
 
     def run(self, material: Material) -> AuditResult:
         """Return rates of names and links, against wrong links and exchanged conditions, and the texts' quality."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from deid_assets.core.errors import InputError
+from deid_privacy.concepts import program_tagger
 from deid_privacy.generating import Continuing, Gibbs, continued, gibbs, mask_predict, masked_texts
 from deid_privacy.links import Register, count_links, dictionary_tagger
 from deid_privacy.quality import is_repetitive, quality, self_bleu, zipf
@@ -213,3 +215,25 @@ def test_repetition_and_gaps_are_counted():
     assert (found.texts, found.masked, found.repeated) == (3, 1, 1)
     with pytest.raises(InputError, match="needs 2 texts"):
         quality(["a"])
+
+
+def _program(path, body):
+    path.write_text(f"#!{sys.executable}\nimport json, sys\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_concept_tagger_is_a_program_and_what_it_does_wrong_is_said(tmp_path):
+    upper = "for line in sys.stdin: print(json.dumps([w for w in json.loads(line)['text'].split() if w.isupper()]))"
+    tag = program_tagger(_program(tmp_path / "upper", upper), ["has MS", "has MS", "none", "\u2028 HIV TB"])
+    assert (tag("has MS"), tag("none"), tag("\u2028 HIV TB")) == ({"MS"}, set(), {"HIV", "TB"})
+    for body, said in (
+        ("sys.exit(3)", "it ended with 3"),
+        ("print([])", "1 answers for 2 texts"),
+        ("print('[]'); print('secret')", "answer 2 is no list of strings"),
+    ):
+        with pytest.raises(InputError, match=said) as error:
+            program_tagger(_program(tmp_path / "wrong", body), ["a", "b"])
+        assert "secret" not in str(error.value)
+    with pytest.raises(InputError, match="cannot be run"):
+        program_tagger(tmp_path / "absent", ["a"])
