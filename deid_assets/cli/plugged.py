@@ -52,6 +52,12 @@ class OfCorpus(WithPlugins):
     entry_points: ClassVar[str] = f"{COMMANDS}.corpus"
 
 
+class OfPrivacy(WithPlugins):
+    """``deid privacy``."""
+
+    entry_points: ClassVar[str] = f"{COMMANDS}.privacy"
+
+
 def _command(name: str, function: Any) -> Any:
     from deid_assets.cli.app import guarded  # noqa: PLC0415 - the application is made of this class
     from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
@@ -60,7 +66,7 @@ def _command(name: str, function: Any) -> Any:
         return typer.main.get_group(function)
     signature = inspect.signature(function, eval_str=True)
     single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
-    if "as_json" in signature.parameters:  # it prints by itself
+    if signature.return_annotation is int:  # it prints by itself
         single.command(name)(guarded(function))
         return typer.main.get_command(single)
 

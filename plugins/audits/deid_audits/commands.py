@@ -19,6 +19,7 @@ from deid_assets.extending.commands import (
     JsonOption,
     LabelsOption,
     NoteSource,
+    OfPrivacy,
     ReadOption,
     SpansFile,
     Withheld,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from deid_assets.extending.audits import AuditResult, Case
 
 privacy_app = typer.Typer(
+    cls=OfPrivacy,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,

@@ -1,11 +1,11 @@
-"""``deid-privacy twins`` and ``probe``: what membership sees of replaced names and of other words, and what inner states tell."""
+"""``deid privacy twins`` and ``probe``: what membership sees of replaced names and of other words, and what inner states tell."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from typing import Annotated as Arg
 
 import typer
 
@@ -15,25 +15,28 @@ if TYPE_CHECKING:
     from deid_privacy.measures import Estimate
 
 
-def add(commands: Any) -> None:
-    """Add the commands to a parser."""
-    twins = commands.add_parser("twins", help="does membership inference see that names were replaced, or the words?")
-    twins.add_argument("model", type=Path, help="folder of the model")
-    twins.add_argument("named", type=Path, help="notes with names that it was trained on")
-    twins.add_argument("twin", type=Path, help="the same under other names, as deid twin makes them")
-    twins.add_argument("matched", type=Path, help="notes with names that it was not trained on")
-    twins.add_argument("--calibration", type=Path, required=True, help="other notes, in none of these")
-    twins.add_argument("--reference", type=Path, help="folder of a model that did not read them")
-    twins.add_argument("--attacks", nargs="+", default=["loss"], help="of the audit membership")
-    twins.add_argument("--paraphrase", action="store_true", help="the twin says the same in other words")
-    probe = commands.add_parser("probe", help="do the model's inner states tell two sets of notes apart?")
-    probe.add_argument("model", type=Path, help="folder of the model")
-    probe.add_argument("one", type=Path, help="notes, such as those that it was trained on")
-    probe.add_argument("other", type=Path, help="others of the same kind")
+ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder of the model.")]
+SeedOption = Arg[int, typer.Option(metavar="N", help="Of what is drawn.")]
 
 
-def twins(given: argparse.Namespace) -> int:
-    """Print AUC(B), AUC(C) and their difference of each attack, and how many texts the model prefers to their twins."""
+def twins(  # noqa: PLR0913 - one parameter per option of the command line
+    model: ModelArg,
+    named: Arg[Path, typer.Argument(metavar="NAMED", help="Notes with names that it was trained on.")],
+    twin: Arg[Path, typer.Argument(metavar="TWIN", help="The same under other names, as deid twin makes them.")],
+    matched: Arg[Path, typer.Argument(metavar="MATCHED", help="Notes with names that it was not trained on.")],
+    *,
+    calibration: Arg[Path, typer.Option(metavar="NOTES", help="Other notes, in none of these.")],
+    reference: Arg[Path | None, typer.Option(metavar="MODEL", help="Folder of a model that did not read them.")] = None,
+    attacks: Arg[
+        list[str] | None, typer.Option("--attack", metavar="NAME", help="Of the audit membership; loss.")
+    ] = None,
+    paraphrase: Arg[bool, typer.Option("--paraphrase", help="The twin says the same in other words.")] = False,
+    seed: SeedOption = 1,
+) -> int:
+    """Does membership inference see that names were replaced, or the words?
+
+    AUC(B), AUC(C) and their difference of each attack, and how many texts the model prefers to their twins.
+    """
     import numpy as np  # noqa: PLC0415 - with PyTorch
 
     from deid_assets.extending.measuring import auc, wilson  # noqa: PLC0415
@@ -42,44 +45,51 @@ def twins(given: argparse.Namespace) -> int:
     from deid_privacy.measures import Estimate, check_sizes, difference, estimated  # noqa: PLC0415
     from deid_privacy.membership import Setup, check_disjoint, scores  # noqa: PLC0415
 
-    named, twin, matched, calibration = (
-        _texts(path) for path in (given.named, given.twin, given.matched, given.calibration)
-    )
-    if given.paraphrase and len(named) != len(twin):
-        raise InputError(f"the paraphrases are {len(twin)} and their originals {len(named)}; give one for each")
-    if not given.paraphrase:
-        check_twin(named, twin)
-    check_disjoint(calibration, named, matched)
-    check_sizes(len(named), len(matched), unit="notes")
-    references = [opened(given.reference, matched)] if given.reference else []
-    setup = Setup(opened(given.model, matched), references, calibration, seed=given.seed)
-    ends = np.cumsum([len(named), len(twin)])
-    for attack, values in scores([*named, *twin, *matched], setup, given.attacks).items():
+    members, twins_of, outside, others = (_texts(path) for path in (named, twin, matched, calibration))
+    if paraphrase and len(members) != len(twins_of):
+        raise InputError(f"the paraphrases are {len(twins_of)} and their originals {len(members)}; give one for each")
+    if not paraphrase:
+        check_twin(members, twins_of)
+    check_disjoint(others, members, outside)
+    check_sizes(len(members), len(outside), unit="notes")
+    references = [opened(reference, outside)] if reference else []
+    setup = Setup(opened(model, outside), references, others, seed=seed)
+    ends = np.cumsum([len(members), len(twins_of)])
+    for attack, values in scores([*members, *twins_of, *outside], setup, attacks or ["loss"]).items():
         first, second, out = np.split(values, ends)
         _say(attack, estimated("AUC(B), trained on", first, out, auc, chance=0.5))
         _say(attack, estimated("AUC(C), twins", second, out, auc, chance=0.5))
-        _say(attack, difference(first, second, out, seed=given.seed))
+        _say(attack, difference(first, second, out, seed=seed))
         hits = int((first > second).sum())
         share = Estimate("preferred to their twins", hits / len(first), *wilson(hits, len(first)), 0.5, len(first))
         _say(attack, share)
     return 0
 
 
-def probe(given: argparse.Namespace) -> int:
-    """Print how well a classifier on the inner states tells the notes apart, and the same of labels drawn at random."""
+def probe(
+    model: ModelArg,
+    one: Arg[Path, typer.Argument(metavar="ONE", help="Notes, such as those that it was trained on.")],
+    other: Arg[Path, typer.Argument(metavar="OTHER", help="Others of the same kind.")],
+    *,
+    seed: SeedOption = 1,
+) -> int:
+    """Do the model's inner states tell two sets of notes apart?
+
+    How well a classifier on them does, and the same of labels drawn at random.
+    """
     import numpy as np  # noqa: PLC0415 - with PyTorch
 
     from deid_privacy import probing  # noqa: PLC0415
     from deid_privacy.auditing import opened  # noqa: PLC0415
     from deid_privacy.measures import check_sizes  # noqa: PLC0415
 
-    one, other = _texts(given.one), _texts(given.other)
-    check_sizes(len(one), len(other), unit="notes")
-    features = probing.states(opened(given.model, other), [*one, *other])
-    truth = np.arange(len(features)) < len(one)
-    drawn = np.random.default_rng(given.seed).permutation(truth)
-    control = probing.probe(features, drawn.tolist(), seed=given.seed)
-    _say("probe", probing.probe(features, truth.tolist(), seed=given.seed))
+    first, second = _texts(one), _texts(other)
+    check_sizes(len(first), len(second), unit="notes")
+    features = probing.states(opened(model, second), [*first, *second])
+    truth = np.arange(len(features)) < len(first)
+    drawn = np.random.default_rng(seed).permutation(truth)
+    control = probing.probe(features, drawn.tolist(), seed=seed)
+    _say("probe", probing.probe(features, truth.tolist(), seed=seed))
     _say("labels drawn at random", control)
     if not control.low <= 0.5 <= control.high:
         typer.echo("void: labels drawn at random are told apart; give more notes")

@@ -1,68 +1,69 @@
-"""Commands of a site: ``site``, ``serve``, ``leaderboard``."""
+"""``deid privacy site``, ``serve`` and ``leaderboard``: evaluation where the notes are."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
+from typing import Annotated as Arg
 from typing import Any
 
 import typer
 
 from deid_assets.extending import InputError
 
-
-def add(commands: Any) -> None:
-    """Add the commands to a parser."""
-    one = commands.add_parser("site", help="evaluate a program on notes whose labels it cannot read; only rates leave")
-    one.add_argument("name", help="of the submission, on the leaderboard")
-    many = commands.add_parser("serve", help="evaluate programs that come in by HTTP; only rates go out")
-    for each in (one, many):
-        each.add_argument("notes", type=Path, help="folder with annotated notes, which the program finds empty")
-        each.add_argument("log", type=Path, help="of evaluations; a line is added, and its folder is hidden too")
-        each.add_argument("--seconds", type=float, default=600, help="after which a program is ended")
-    many.add_argument("--host", default="127.0.0.1")
-    many.add_argument("--port", type=int, default=8731)
-    one.epilog = "After -- stands the program that reads notes and writes spans."
-    many.epilog = "After -- stands what runs a submitted file, such as python3."
-    shown = commands.add_parser("leaderboard", help="the latest scores of each submission, of one site or more")
-    shown.add_argument("logs", type=Path, nargs="+", metavar="log")
+NotesArg = Arg[
+    Path, typer.Argument(metavar="NOTES", help="Folder with annotated notes, which the program finds empty.")
+]
+LogArg = Arg[Path, typer.Argument(metavar="LOG", help="Of evaluations; a line is added, and its folder is hidden too.")]
+SecondsOption = Arg[float, typer.Option(metavar="S", min=0, help="After which a program is ended.")]
 
 
-def site(given: argparse.Namespace) -> int:
-    """Evaluate one program."""
+def site(
+    name: Arg[str, typer.Argument(metavar="NAME", help="Of the submission, on the leaderboard.")],
+    notes: NotesArg,
+    log: LogArg,
+    program: Arg[
+        list[str], typer.Argument(metavar="-- PROGRAM", help="Reads notes, writes spans; its own options follow.")
+    ],
+    *,
+    seconds: SecondsOption = 600,
+) -> int:
+    """Evaluate a program on notes whose labels it cannot read; only rates leave."""
     from deid_privacy.site import evaluate, record  # noqa: PLC0415
 
-    command = given.program
-    if not command:
-        raise InputError("no program is named; write it after --")
-    documents = _documents(given.notes)
+    documents = _documents(notes)
     try:
-        scores = evaluate(command, documents, hidden=[given.notes, given.log.absolute().parent], seconds=given.seconds)
+        scores = evaluate(program, documents, hidden=[notes, log.absolute().parent], seconds=seconds)
     except InputError as error:
-        record(given.log, given.name, command, None, str(error))
+        record(log, name, program, None, str(error))
         raise
-    record(given.log, given.name, command, scores)
+    record(log, name, program, scores)
     typer.echo(json.dumps(scores, indent=1))
     return 0
 
 
-def serve(given: argparse.Namespace) -> int:
-    """Evaluate what comes in, until interrupted."""
+def serve(
+    notes: NotesArg,
+    log: LogArg,
+    program: Arg[list[str], typer.Argument(metavar="-- PROGRAM", help="What runs a submitted file, such as python3.")],
+    *,
+    seconds: SecondsOption = 600,
+    host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1",
+    port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731,
+) -> int:
+    """Evaluate programs that come in by HTTP, until interrupted; only rates go out."""
     from deid_privacy.serving import Site, server, token_of_environment  # noqa: PLC0415
     from deid_privacy.site import can_isolate  # noqa: PLC0415
 
-    if not given.program:
-        raise InputError("nothing is named that runs a submission; write it after --, such as -- python3")
     token = token_of_environment()
     if not can_isolate():
         raise InputError("this machine cannot keep a program from the labels; allow user namespaces (unshare)")
-    held = Site(_documents(given.notes), given.notes, given.log, given.program, token, given.seconds)
+    held = Site(_documents(notes), notes, log, program, token, seconds)
     try:
-        listening = server(held, host=given.host, port=given.port)
+        listening = server(held, host=host, port=port)
     except OSError as error:
-        raise InputError(f"port {given.port} of {given.host}: {error.strerror}; choose another") from None
-    typer.echo(f"{len(held.documents):,} notes; http://{given.host}:{listening.server_port}")
+        raise InputError(f"port {port} of {host}: {error.strerror}; choose another") from None
+    typer.echo(f"{len(held.documents):,} notes; http://{host}:{listening.server_port}")
     with listening:
         try:
             listening.serve_forever()
@@ -71,14 +72,16 @@ def serve(given: argparse.Namespace) -> int:
     return 0
 
 
-def board(given: argparse.Namespace) -> int:
+def board(
+    logs: Arg[list[Path], typer.Argument(metavar="LOG...", help="Of one site or more.")],
+) -> int:
     """Show the latest scores of each submission at each site."""
     from deid_privacy.site import leaderboard  # noqa: PLC0415
 
-    for log in given.logs:
+    for log in logs:
         for name, at, scores in leaderboard(log):
             covered = scores["covered"]
-            place = f"{log.stem}: " if len(given.logs) > 1 else ""
+            place = f"{log.stem}: " if len(logs) > 1 else ""
             typer.echo(
                 f"{place}{name:24} F1 {scores['f1']:.3f}, covered {covered['value']:.3f} [{covered['low']:.3f}, "
                 f"{covered['high']:.3f}], {scores['notes']:,} notes, {at}"

@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 import transformers
+from privacy_shell import main
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
-from deid_privacy.commands import main
 
 
 def lines(folder, name, count):
@@ -22,7 +22,12 @@ def lines(folder, name, count):
 def folder(tmp_path_factory, causal_folder, other_folder):
     """Planted notes, their twin, shorter and longer ones, and models that lack their head or have another's tokenizer."""
     out = tmp_path_factory.mktemp("bad") / "planted"
-    assert main(["plant", str(out), "--notes", "40", "--people", "12", "--canaries", "1", "--repeats", "1", "3"]) == 0
+    assert (
+        main(
+            ["plant", str(out), "--notes", "40", "--people", "12", "--canaries", "1", "--repeat", "1", "--repeat", "3"]
+        )
+        == 0
+    )
     named = [json.loads(line) for line in lines(out, "named", None)]
     twin = [
         one | {"text": re.sub(r"[A-Z][a-z]+ [A-Z][a-z]+", "Una Twyn", one["text"], count=1), "spans": []}
@@ -85,7 +90,7 @@ def test_twins_are_refused_in_one_line(folder, capsys, files, said):
     assert main(["twins", str(folder / model), *paths, "--calibration", str(folder / "calibration.jsonl")]) == 2
     found = capsys.readouterr()
     assert found.out == ""
-    assert found.err.startswith("deid-privacy: ")
+    assert found.err.startswith("error: ")
     assert said in found.err
     assert found.err.count("\n") == 1
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from privacy_shell import main
 
 from deid_assets.core.errors import InputError
 from deid_privacy import trends_run
 from deid_privacy.canaries import check_planted, read_canaries
-from deid_privacy.commands import main
 from deid_privacy.costing import Cost
 from deid_privacy.overlap import grams, recall
 from deid_privacy.trends import CLAIMS, RUNS
@@ -29,7 +29,10 @@ def test_recall_is_none_of_nothing_shared_and_all_of_a_copy():
 
 def test_the_planted_folder_holds_what_the_audits_read(tmp_path, capsys):
     out = tmp_path / "planted"
-    assert main(["plant", str(out), "--notes", "20", "--people", "2", "--canaries", "1", "--repeats", "1", "7"]) == 0
+    assert (
+        main(["plant", str(out), "--notes", "20", "--people", "2", "--canaries", "1", "--repeat", "1", "--repeat", "7"])
+        == 0
+    )
 
     lines = [json.loads(line) for line in (out / "training.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == 20 + (2 + 1) * (1 + 7)
@@ -65,7 +68,7 @@ def test_a_trend_that_was_judged_is_not_run_again_and_one_of_other_sizes_is(tmp_
 
 def test_the_cost_of_an_audit_is_extrapolated_from_a_share(tmp_path, capsys, causal_folder, other_folder):
     assert (
-        main(["plant", str(tmp_path / "p"), "--notes", "30", "--people", "2", "--canaries", "1", "--repeats", "1"]) == 0
+        main(["plant", str(tmp_path / "p"), "--notes", "30", "--people", "2", "--canaries", "1", "--repeat", "1"]) == 0
     )
     argv = ["cost", str(causal_folder), str(tmp_path / "p" / "training.jsonl"), "--share", "10", "--of", "10000"]
     assert main([*argv, "--reference", str(other_folder)]) == 0

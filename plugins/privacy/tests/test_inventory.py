@@ -10,7 +10,6 @@ import pytest
 import typer
 
 from deid_assets.cli import app
-from deid_privacy.commands import parser_of
 from deid_privacy.trends import CLAIMS
 
 ROOT = Path(__file__).parents[3]
@@ -31,19 +30,17 @@ def test_the_named_tests_exist(path):
     assert set(re.findall(rf"`{re.escape(path)}::(\w+)`", PAGE)) <= there
 
 
-def test_the_named_commands_exist():
-    own = next(action for action in parser_of()._actions if action.choices).choices
-    assert set(re.findall(r"`deid-privacy ([\w-]+)", PAGE)) <= set(own)
-    for command, option in re.findall(r"`deid-privacy ([\w-]+) (--[\w-]+)", PAGE):
-        assert option in own[command].format_help()
+def test_the_named_commands_and_options_exist():
     deid = typer.main.get_command(app)
-    for line in re.findall(r"`deid ([\w -]+?)(?: --[\w-]+)?`", PAGE):
-        command = deid
+    for line, option in re.findall(r"`deid ([\w -]+?)(?: (--[\w-]+))?`", PAGE):
+        command, context = deid, typer.Context(deid)
         for word in line.split():
             if not hasattr(command, "get_command"):
                 break  # what follows is an argument
-            command = command.get_command(typer.Context(command), word)
+            command = command.get_command(context, word)
             assert command is not None, line
+            context = typer.Context(command, info_name=word, parent=context)
+        assert option in command.get_help(context), line
 
 
 def test_nothing_is_left_out():

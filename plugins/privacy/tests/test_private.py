@@ -121,7 +121,7 @@ def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, s
         Arm("undefended", "none", 100, 0, None, {}, loss, attacks),
         Arm("DP, ε = 3", "dp", 100, 0, promised, epsilons, loss, attacks),
     ]
-    page = defences_html(arms, Wanted(), provenance={"Command": "deid-privacy dp"})
+    page = defences_html(arms, Wanted(), provenance={"Command": "deid privacy dp"})
     assert said in page
     assert "1.0e-04" in page
     assert page.count("data:image/png") == 2

@@ -7,11 +7,11 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from privacy_shell import main
 from sklearn.metrics import f1_score
 
 from deid_assets import deidentify
 from deid_assets.core.errors import InputError
-from deid_privacy.commands import main
 from deid_privacy.utility.comparing import STUDENT, Row, Setting, directional, rows
 from deid_privacy.utility.encoders import epochs_of
 from deid_privacy.utility.errors import Errors
@@ -204,8 +204,10 @@ def test_differences_and_tests_are_those_of_the_published_formulas(grid):
 @pytest.mark.parametrize(("shape", "count"), [((2, 3, 5), 300), ((9, 1, 6), 540)])
 def test_a_dry_run_lists_the_published_numbers_of_runs(capsys, tmp_path, shape, count):
     models, versions, tasks = shape
-    argv = ["grid", str(tmp_path / "out"), "--dry-run", "--models", *(f"m{number}=x" for number in range(models))]
-    argv += ["--versions", *["raw", "surrogate", "tag"][:versions], "--tasks", *TASKS[:tasks]]
+    argv = ["grid", str(tmp_path / "out"), "--dry-run"]
+    given = {"model": [f"m{number}=x" for number in range(models)], "version": ["raw", "surrogate", "tag"][:versions]}
+    for name, values in (given | {"task": TASKS[:tasks]}).items():
+        argv += [word for value in values for word in (f"--{name}", value)]
     assert main(argv) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(set(lines)) == count
