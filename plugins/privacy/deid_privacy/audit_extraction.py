@@ -24,6 +24,7 @@ from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, regist
 from deid_privacy.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_privacy.sampling import sampling_of
 from deid_privacy.scoring import Scorer
+from deid_privacy.unprompted import unprompted
 
 if TYPE_CHECKING:
     from deid_privacy.audits import Extraction
@@ -49,6 +50,7 @@ def run(audit: Extraction, material: Material) -> AuditResult:
         texts, register, tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag, seed=material.seed
     )
     figures = measured(links.estimates(), group="links", unit="texts")
+    figures += unprompted(texts, notes, target, seed=material.seed)
     figures += _quality(texts, seed=material.seed)
     low, _ = wilson(links.right, links.named) if links.named else (0.0, 0.0)
     chance = links.by_chance / links.named if links.named else 0.0

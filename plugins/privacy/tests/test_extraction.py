@@ -17,6 +17,7 @@ from deid_privacy.links import Register, count_links, dictionary_tagger
 from deid_privacy.quality import is_repetitive, quality, self_bleu, zipf
 from deid_privacy.sampling import Sampling, draw, restricted, sampling_of, source_of
 from deid_privacy.scoring import Scorer
+from deid_privacy.unprompted import RUN, copies, unprompted
 
 SCORES = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
 MASK = 9
@@ -237,3 +238,15 @@ def test_a_concept_tagger_is_a_program_and_what_it_does_wrong_is_said(tmp_path):
         assert "secret" not in str(error.value)
     with pytest.raises(InputError, match="cannot be run"):
         program_tagger(tmp_path / "absent", ["a"])
+
+
+def test_copies_are_found_and_told_from_other_texts(small_world, causal):
+    assert copies(["x a b c y", "a b", "b c d"], ["a b c d", "x y"], run=3) == [True, False, True]
+    assert copies(["c d e"], ["a b c", "d e f"], run=2) == [True]  # "d e"; none crosses from note to note
+    assert copies(["b d"], ["a b", "d e"], run=2) == [False]
+    notes = list(dict.fromkeys(note.text for note in small_world.corpus.training if len(note.text.split()) >= RUN))[:30]
+    texts = [*notes, *(" ".join(sorted(text.split())) for text in notes)]
+    share, told = unprompted(texts, notes, Scorer(causal), seed=1)
+    assert share.value == 0.5
+    assert told.low > 0.6
+    assert len(unprompted(notes, notes, Scorer(causal), seed=1)) == 1
