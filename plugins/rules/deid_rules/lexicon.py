@@ -60,6 +60,8 @@ MIN_STEM_LETTERS = 3
 Entries = Sequence[tuple[tuple[str, ...], Phi]]
 Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
 """First word, second word or the empty string, then the rest from the second word on with its category."""
+Known = tuple[int, Mapping[str, Entries]]
+"""Kinds of a word, and the phrases that begin with it."""
 
 
 class _Memory(dict[str, Any]):
@@ -164,6 +166,8 @@ class Lexicon:
         """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
         self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_of).__getitem__
         """The phrases that begin with a word, in any case: by second word, the longest first."""
+        self.known: Callable[[str], Known] = _Memory(lambda word: (self.kind(word), self.phrases_at(word))).__getitem__
+        """Both at once, for the capitalised words, of which all are asked for both."""
 
     def is_phrase(self, words: Sequence[str]) -> bool:
         """Whether the words are a whole phrase of a list."""

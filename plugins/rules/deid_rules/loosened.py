@@ -25,7 +25,8 @@ _ANY = "(?s:.)"
 def loosened(regex: str) -> str:
     r"""Return an expression that matches wherever ``regex`` does, and perhaps elsewhere.
 
-    Repetitions have no upper bound unless it is near the lower one, and a class that has a letter beyond ASCII has all.
+    Repetitions have no upper bound unless it is near the lower one and what is repeated is one character; and a class that
+    has a letter beyond ASCII has all. A group that is counted stands in the automaton as often as it may be repeated.
 
     Args:
         regex: RE2 syntax, with code points beyond ASCII in classes as they are or as ``\x{e9}``.
@@ -39,7 +40,8 @@ def _loose(token: re.Match[str]) -> str:
     if token["min"] is None:
         return token[0]
     least = int(token["min"])
-    if token["max"] and int(token["max"]) - least <= MAX_COUNTED:
+    is_group = token.string.endswith(")", 0, token.start())
+    if token["max"] and int(token["max"]) - least <= MAX_COUNTED and not is_group:
         return token[0]
     return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
 

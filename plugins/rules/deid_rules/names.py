@@ -8,7 +8,7 @@ from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.letters import has_capital, is_initial, middle_initial, without_possessive
-from deid_rules.lexicon import Kind
+from deid_rules.lexicon import Kind, Known
 from deid_rules.view import View
 
 FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.5
@@ -32,10 +32,15 @@ class NameFinder:
         self._kind = grammar.kind
         self._pairs_only = pairs_only
 
-    def find(self, view: View) -> Iterator[Candidate]:
-        """Yield a candidate for each name."""
+    def find(self, view: View, known: Sequence[Known]) -> Iterator[Candidate]:
+        """Yield a candidate for each name.
+
+        Args:
+            view: The text.
+            known: What the lexicon says of each of its capitalised words.
+        """
         done = -1
-        for index, kind in self._beginnings(view):
+        for index, kind in self._beginnings(view, known):
             if index <= done:
                 continue
             found = self._name(view, index, kind)
@@ -46,16 +51,15 @@ class NameFinder:
                 if not view.touches_digit(start, end):
                     yield Candidate(start, end, Phi.NAME, score, rule)
 
-    def _beginnings(self, view: View) -> Sequence[tuple[int, int]]:
+    def _beginnings(self, view: View, known: Sequence[Known]) -> Sequence[tuple[int, int]]:
         """Capitalised words that may begin a name, with their kinds; others need no closer look."""
         at, words = view.capitals, view.capital_words
-        kinds = map(self._kind, words)
         if self._pairs_only:
-            return list(zip(at, kinds, strict=True))
+            return [(index, kind) for index, (kind, _) in zip(at, known, strict=True)]
         # A word that no list knows, only right before another one with a capital.
         return [
             (index, kind)
-            for index, following, word, kind in zip(at, [*at, -1][1:], words, kinds, strict=True)
+            for index, following, word, (kind, _) in zip(at, [*at, -1][1:], words, known, strict=True)
             if kind & Kind.NAME or len(word) == 1 or (not kind and following == index + 1)
         ]
 

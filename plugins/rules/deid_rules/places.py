@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.lexicon import Kind
+from deid_rules.lexicon import Kind, Known
 from deid_rules.view import View
 
 PHRASE, SINGLE, CUED = 0.8, 0.6, 0.75
@@ -23,13 +23,17 @@ class PlaceFinder:
 
     def __init__(self, grammar: NameGrammar) -> None:
         self._kind = grammar.kind
-        self._phrases = grammar.lexicon.phrases_at
 
-    def find(self, view: View) -> Iterator[Candidate]:
-        """Yield a candidate for each phrase; the longest that starts at a word."""
+    def find(self, view: View, known: Sequence[Known]) -> Iterator[Candidate]:
+        """Yield a candidate for each phrase; the longest that starts at a word.
+
+        Args:
+            view: The text.
+            known: What the lexicon says of each of its capitalised words.
+        """
         words, done = view.words, -1
-        begun = zip(view.capitals, map(self._phrases, view.capital_words), strict=True)
-        for index, seconds in [(index, seconds) for index, seconds in begun if seconds]:
+        begun = zip(view.capitals, known, strict=True)
+        for index, seconds in [(index, seconds) for index, (_, seconds) in begun if seconds]:
             if index <= done:
                 continue
             following = words[index + 1].lower() if index + 1 < len(words) else ""

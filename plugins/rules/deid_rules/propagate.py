@@ -36,9 +36,8 @@ def propagate(
     every = known | common if capitals_tell else known
     if not every:
         return
-    for index in _mentions(view, every, grammar):
-        key = view.key(index)
-        if index in found or (key in common and not _personal(view, index, grammar)):
+    for index in _mentions(view, every, found, grammar):
+        if view.key(index) in common and not _personal(view, index, grammar):
             continue
         if not grammar.eponymous(view, index):
             start, end = (
@@ -48,29 +47,31 @@ def propagate(
             yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
 
 
-def _mentions(view: View, words: set[str], grammar: NameGrammar) -> list[int]:
-    """Indexes of the words, and of capitalised ones that are among them without their ending."""
+def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
+    """Indexes of the words that are not found yet, and of capitalised ones that are among them without their ending."""
     stems = grammar.lexicon.stems
     inflected = grammar.lexicon.inflects and (
         index
         for index, word in zip(view.capitals, view.capital_words, strict=True)
-        if not words.isdisjoint(stems(key := key_of(word))) and not grammar.kind(key) & Kind.COMMON
+        if index not in found
+        and not words.isdisjoint(stems(key := key_of(word)))
+        and not grammar.kind(key) & Kind.COMMON
     )
-    return sorted({*_standing(view, words), *(inflected or ())})
+    return sorted({*_standing(view, words, found), *(inflected or ())})
 
 
-def _standing(view: View, words: set[str]) -> Iterator[int]:
-    """Indexes of the words."""
+def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
+    """Indexes of the words that are not found yet."""
     lowered = view.text.lower()
     if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
         # Many words, or letters in lower case that are more letters or other ones within a word.
-        yield from (index for index in range(len(view.words)) if view.key(index) in words)
+        yield from (index for index in range(len(view.words)) if index not in found and view.key(index) in words)
         return
     for word in words:
         at = lowered.find(word)
         while at >= 0:
             index = view.word_from(at)
-            if index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
+            if index not in found and index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
                 yield index
             at = lowered.find(word, at + len(word))
 

@@ -109,8 +109,9 @@ class Rulebook:
         return [self._settled(view, found) for view, found in zip(views, self._scanner.scan(views), strict=True)]
 
     def _settled(self, view: View, found: list[Candidate]) -> list[Candidate]:
-        found += self._places.find(view)
-        found += self._names.find(view)
+        known = list(map(self._grammar.lexicon.known, view.capital_words))
+        found += self._places.find(view, known)
+        found += self._names.find(view, known)
         kept = [candidate for candidate in found if candidate.rule in self._kept_ids]
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)

@@ -168,9 +168,11 @@ def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
 
 def _touches(text: str, start: int, end: int, boundary: str) -> bool:
     """Whether a letter or digit that is of one piece with the span stands right before or after it."""
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if boundary == "word":
-        return (before.isalnum() and text[start].isalnum()) or (after.isalnum() and text[end - 1].isalnum())
+        return (start > 0 and text[start - 1].isalnum() and text[start].isalnum()) or (
+            end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
+        )
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     return _of_class(before, text[start : start + 1]) or _of_class(text[end - 1 : end], after)
 
 

@@ -18,6 +18,7 @@ from deid_rules.loosened import loosened
         (r"[a-zé][A-Z\x{c0}-\x{d6}][\d\-']", r"[a-z\x{80}-\x{10ffff}][A-Z\x{80}-\x{10ffff}][\d\-']"),
         (r"[!-\x{17f}][^\r\né][^é]", r"[!-\x7f\x{80}-\x{10ffff}][^\r\n](?s:.)"),
         (r"[]{1,9}][^]a]", r"[]{1,9}][^]a]"),
+        (r"(?:ab){0,2}(?:c){2,3}d{0,2}\){1,2}", r"(?:ab)*(?:c){2,}d{0,2}\)+"),
     ],
 )
 def test_long_counts_and_letters_beyond_ascii_are_loosened(regex: str, loose: str) -> None:
