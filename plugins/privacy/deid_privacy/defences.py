@@ -29,6 +29,7 @@ from deid_privacy.planted import Planted, name_questions, planted_corpus
 from deid_privacy.private import ACCOUNTANTS, Course, Guarantee, guarantee_for, train_private
 from deid_privacy.scoring import Scorer
 from deid_privacy.slots import answered, summary
+from deid_privacy.utility.versions import named
 from deid_transformers.optimize import generator
 
 REPEATS = (1, 8, 25)
@@ -174,7 +175,8 @@ def _arms(
 
 def scrub(notes: Sequence[Note], *, detector: str, policy: str) -> list[str]:
     """Return the texts that may leave after one detector, those that are withheld left out."""
-    outcomes = deidentify_notes(notes, detectors=(detector,), policy=policy, secret=secrets.token_bytes(32))
+    names, options = named([detector])
+    outcomes = deidentify_notes(notes, detectors=names, options=options, policy=policy, secret=secrets.token_bytes(32))
     return [one.text for one in outcomes if not isinstance(one, Failed)]
 
 

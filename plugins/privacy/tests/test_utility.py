@@ -20,7 +20,7 @@ from deid_privacy.utility.running import Grid, Plan, best_of, parts
 from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
 from deid_privacy.utility.tasks import TASKS, Example, task_data
 from deid_privacy.utility.tuning import Tuning, tune
-from deid_privacy.utility.versions import carried, version_of
+from deid_privacy.utility.versions import carried, named, version_of
 
 SMALL = {"folds": 2, "documents": 24, "steps": 3, "tuning": Tuning(epochs=1)}
 
@@ -128,6 +128,10 @@ def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path
     assert {one["encoder"] for one in found} <= {"001", "002"}
     worse, better = SimpleNamespace(curve=[0.2, 0.1]), SimpleNamespace(curve=[0.1, 0.3])
     assert best_of([worse, better, SimpleNamespace(curve=[0.3])]) == (better, 1)
+
+
+def test_detectors_are_named_with_their_models():
+    assert named(["rules", "crf=models/a=b"]) == (["rules", "crf"], {"crf": {"model": "models/a=b"}})
 
 
 def test_the_interval_of_a_mean_counts_that_folds_share_documents():

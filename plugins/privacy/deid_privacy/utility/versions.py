@@ -38,13 +38,20 @@ def version_of(data: TaskData, version: str, *, detectors: Sequence[str]) -> Tas
         return replace(data, examples=tuple(one for one in moved if one.text.strip()))
     lang = None if data.name.startswith("corpus:") else "en"
     notes = [Note(one.note_id, one.text, patient_id=one.note_id, lang=lang) for one in data.examples]
-    replies = deidentify_notes(notes, policy=version, detectors=detectors, secret=_SECRET)
+    names, options = named(detectors)
+    replies = deidentify_notes(notes, policy=version, detectors=names, options=options, secret=_SECRET)
     kept = tuple(
         carried(example, outcome)
         for example, outcome in zip(data.examples, replies, strict=True)
         if not isinstance(outcome, Failed) and outcome.text.strip()
     )
     return replace(data, examples=kept)
+
+
+def named(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return names and options of detectors that are given as ``NAME`` or ``NAME=MODEL``."""
+    parts = [one.partition("=") for one in detectors]
+    return [name for name, _, _ in parts], {name: {"model": model} for name, _, model in parts if model}
 
 
 def carried(example: Example, redacted: Redacted) -> Example:
