@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import sys
@@ -10,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +18,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Trainer
 from deid_assets.own_plugins import missing
-from deid_assets.system.digests import digest_of_files, files_below
+from deid_assets.system.digests import digest_of_package
 
 GROUP = "deid_assets.detectors"
 TRAINERS = "deid_assets.trainers"
@@ -98,7 +95,7 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
 def available_of(*groups: str) -> list[dict[str, Plugin]]:
     """Return what ``available`` does of each group; the environment is searched once."""
     installed = entry_points()
-    digest = cache(_digest)  # a package may bring several
+    digest = cache(digest_of_package)  # a package may bring several
     return [_described(installed.select(group=group), digest) for group in groups]
 
 
@@ -249,7 +246,7 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
     package = plugin.entry_point.module.partition(".")[0]
     module = sys.modules[package]
     if package not in _executed or _executed[package][0] is not module:
-        _executed[package] = (module, _digest(package)[0])
+        _executed[package] = (module, digest_of_package(package)[0])
     if plugin.digest != _executed[package][1]:
         raise PluginError(f"{kind} {plugin.name!r}: its files changed since it was imported; start this process again")
     return loaded
@@ -294,17 +291,3 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
         fault=fault,
         entry_point=entry_point,
     )
-
-
-def _digest(module: str) -> tuple[str, str]:
-    """Return the SHA-256 of a top-level package's files, and a fault where there is no such package."""
-    spec = find_spec(module.partition(".")[0])  # finds, does not import
-    if spec is None or spec.origin is None:
-        return hashlib.sha256(b"").hexdigest(), f"module {module} is not installed; install the plugin again"
-    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    files = [found for folder in folders for found in files_below(folder)]
-    try:
-        return digest_of_files(files or [(Path(spec.origin).name, Path(spec.origin))]), ""
-    except OSError as error:
-        fault = f"a file of {module} cannot be read ({error.strerror}); install it again"
-        return hashlib.sha256(b"").hexdigest(), fault

@@ -7,6 +7,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 SETTLED_NS = 2_000_000_000
@@ -77,6 +78,20 @@ def digest_of_path(path: Path) -> str:
     if not path.is_file():
         raise OSError(errno.EINVAL, "it is no file or folder", str(path))
     return digest_of_file(path)
+
+
+def digest_of_package(module: str) -> tuple[str, str]:
+    """Return the SHA-256 of a top-level package's files, and a fault where there is no such package."""
+    spec = find_spec(module.partition(".")[0])  # finds, does not import
+    if spec is None or spec.origin is None:
+        return hashlib.sha256(b"").hexdigest(), f"module {module} is not installed; install the plugin again"
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = [found for folder in folders for found in files_below(folder)]
+    try:
+        return digest_of_files(files or [(Path(spec.origin).name, Path(spec.origin))]), ""
+    except OSError as error:
+        fault = f"a file of {module} cannot be read ({error.strerror}); install it again"
+        return hashlib.sha256(b"").hexdigest(), fault
 
 
 def paths_in(options: object) -> list[Path]:
