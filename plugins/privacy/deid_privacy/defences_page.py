@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
+from deid_assets.extending.drawing import FILL, GRID, MUTED, Section, blank, png, study_html
 from deid_privacy.defences import REPEATS, Arm, Wanted
 from deid_privacy.defences_tuning import Tried
 from deid_privacy.measures import Estimate
 
 COLOURS = {"none": "#a3161d", "scrubbed": FILL, "dp": "#14683a"}
-KINDS = {"none": "undefended", "scrubbed": "notes scrubbed", "dp": "differential privacy"}
-MARKERS = {"none": "s", "scrubbed": "o", "dp": "^"}
+MARKERS = "sovD^P<X>*"
 
 
 def defences_html(
@@ -77,21 +75,14 @@ def _picture(arms: Sequence[Arm]) -> Section:
 
 def _plot(arms: Sequence[Arm], attack: int) -> bytes:
     figure, axes = blank(2.9, title=_headed(f"{arms[0].attacks[attack].name} against loss"))
-    drawn: set[str] = set()
     for number, arm in enumerate(arms):
         one = arm.attacks[attack]
-        style: dict[str, Any] = {"color": COLOURS[arm.kind], "marker": MARKERS[arm.kind], "linestyle": "none"}
         axes.errorbar(
             arm.loss.value, one.value,
             xerr=[[arm.loss.value - arm.loss.low], [arm.loss.high - arm.loss.value]],
             yerr=[[max(0.0, one.value - one.low)], [max(0.0, one.high - one.value)]],
-            markersize=6, linewidth=1, label=None if arm.kind in drawn else KINDS[arm.kind], **style,
-        )  # fmt: skip
-        drawn.add(arm.kind)
-        side = 1 if number % 2 else -1
-        axes.annotate(
-            arm.name, (arm.loss.value, one.value), xytext=(7 * side, 5 * side), textcoords="offset points", fontsize=7.5,
-            color=INK, ha="left" if side > 0 else "right", va="bottom" if side > 0 else "top",
+            color=COLOURS[arm.kind], marker=MARKERS[number % len(MARKERS)], linestyle="none", markersize=6, linewidth=1,
+            label=arm.name, markeredgecolor="white", markeredgewidth=0.6,
         )  # fmt: skip
     axes.axhline(arms[0].attacks[attack].chance, color=MUTED, linestyle=":", linewidth=1)
     axes.set_ylim(0.3, 1.05)
@@ -101,7 +92,7 @@ def _plot(arms: Sequence[Arm], attack: int) -> bytes:
     axes.grid(color=GRID, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8, labelcolor=MUTED, color=GRID)
-    axes.legend(fontsize=7.5, frameon=False, loc="upper right")
+    axes.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return png(figure)
 
 
