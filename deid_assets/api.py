@@ -43,7 +43,7 @@ def deidentify(
         policy: Name or file of a redaction policy.
         detectors: The ensemble, the most trusted first.
         options: Keyword options per detector, such as JSON can hold.
-        secret: At least 16 bytes; needed by policies that write surrogates.
+        secret: At least 16 bytes, for policies that write surrogates; that of ``DEID_KEY`` where not given.
 
     Raises:
         WithheldError: The note may not leave; the message says at which stage and why.
@@ -91,6 +91,7 @@ def _pipeline(
     langs: AbstractSet[str | None],
 ) -> Pipeline:
     # Imported late: ``import deid_assets`` loads none of what policies need.
+    from deid_assets.config.secret import secret_of_environment  # noqa: PLC0415
     from deid_assets.core.detector import detect  # noqa: PLC0415
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
     from deid_assets.pipeline.resolving import by_note  # noqa: PLC0415
@@ -104,7 +105,7 @@ def _pipeline(
         predict=lambda notes: {detector.name: by_note(detect(detector, notes)) for detector in loaded},
         sources=tuple(detectors),
         policy=chosen,
-        key=check_key(chosen, secret),
+        key=check_key(chosen, secret_of_environment() if secret is None else secret),
     )
 
 

@@ -10,7 +10,7 @@ from deid_assets import Note, deidentify, deidentify_notes
 from deid_assets.cli import app
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import WithheldError
+from deid_assets.core.errors import PolicyError, WithheldError
 from deid_assets.policies.files import BUILTIN
 from deid_assets.store.frames import failed_from_table
 
@@ -100,6 +100,17 @@ def test_a_detector_is_made_once_for_calls_with_the_same_options():
         deidentify(LEAK, lang="en", policy="tag", options={"rules": {"min_score": score}})
 
     assert _detector.cache_info().misses == made + 2
+
+
+def test_python_takes_the_key_of_the_environment_where_none_is_given(monkeypatch):
+    arguments = {"lang": "en", "policy": "surrogate"}
+    monkeypatch.setenv("DEID_KEY", SECRET)
+    of_environment = deidentify("Seen by Dr. Jane Lee.", **arguments).text
+    monkeypatch.delenv("DEID_KEY")
+
+    assert of_environment == deidentify("Seen by Dr. Jane Lee.", secret=bytes.fromhex(SECRET), **arguments).text
+    with pytest.raises(PolicyError, match="set DEID_KEY"):
+        deidentify("Seen by Dr. Jane Lee.", **arguments)
 
 
 def test_a_text_that_may_not_leave_raises_without_quoting_it(installation):
