@@ -4,7 +4,6 @@ from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNo
 from deid_assets.formats.assemble import BREAKS_TO_BLANKS, assemble
 from deid_assets.formats.catalogue import Format, Reader, Writer
 from deid_assets.formats.fields import is_encodable, optional_string, parse_json, required_string, to_json
-from deid_assets.formats.formulas import escaped as escaped_formula
 from deid_assets.formats.identities import Identity, Known, checked
 from deid_assets.formats.installed import format_named
 from deid_assets.formats.jsonl import decoded
@@ -67,7 +66,6 @@ __all__ = [
     "check_by_line",
     "checked",
     "decoded",
-    "escaped_formula",
     "format_named",
     "head",
     "is_cda",

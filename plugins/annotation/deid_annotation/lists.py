@@ -11,8 +11,7 @@ from typing import Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.commands import write_options
-from deid_assets.extending.files import atomic_file
-from deid_assets.extending.formats import escaped_formula
+from deid_assets.extending.files import atomic_file, escaped_formula
 
 
 def check_list(out: Path | None) -> None:
