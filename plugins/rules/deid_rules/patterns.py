@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -37,6 +37,10 @@ BOUNDARIES = ("word", "class", "none")
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
+_MANY = 4
+"""Bars in an expression from which on RE2 tells sooner than Python's engine whether a piece of text ends with it."""
+_PYTHON_ALONE = re.compile(r"\\s|\(\?[<=!]")
+"""What RE2 does not have, and blanks, of which Python knows more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class Compiled:
         forbids: Whether what stands around may rule a span out.
         plain: Whether each span has the pattern's score.
         context: Words near a span that raise its score.
-        not_before: What may not stand before.
+        not_before: Tells whether what stands before rules a span out.
         not_after: What may not stand after.
     """
 
@@ -134,7 +138,7 @@ class Compiled:
     forbids: bool
     plain: bool
     context: re.Pattern[str] | None
-    not_before: re.Pattern[str] | None
+    not_before: Callable[[str], object] | None
     not_after: re.Pattern[str] | None
 
 
@@ -210,7 +214,7 @@ def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
     try:
         regex = re2.compile(pattern.regex.encode(), options=options)
         check = check_named(pattern.check) if pattern.check else None
-        not_before = _python(rf"(?:{pattern.not_before})\Z") if pattern.not_before else None
+        not_before = _ending(pattern.not_before, options) if pattern.not_before else None
         not_after = _python(pattern.not_after) if pattern.not_after else None
         groups = tuple((index, _group_label(name.decode(), pattern)) for name, index in regex.groupindex.items())
     except (re2.error, re.error, KeyError, ValueError) as error:
@@ -248,6 +252,23 @@ def matches(regex: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
             return
         last = groups[0][1]
         at = last if last > at else at + 1
+
+
+def _ending(regex: str, options: Any) -> Callable[[str], object]:
+    """Return what tells whether a piece of text ends with an expression.
+
+    Python's engine tries each alternative at each character. Where there are many, RE2 reads a piece in ASCII, in which the two
+    agree, once.
+    """
+    python = _python(rf"(?:{regex})\Z").search
+    if regex.count("|") < _MANY or _PYTHON_ALONE.search(regex):
+        return python
+    find = re2.compile(rf"(?:{regex})\z".encode(), options=options)._regexp.Match  # noqa: SLF001
+
+    def ends(piece: str) -> object:
+        return find(_ANYWHERE, piece.encode(), 0, len(piece))[0][0] >= 0 if piece.isascii() else python(piece)
+
+    return ends
 
 
 def _python(regex: str) -> re.Pattern[str]:

@@ -144,7 +144,7 @@ def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
     """Whether what stands before or after rules the span out."""
     if compiled.not_after and compiled.not_after.match(text[end : end + _AHEAD]):
         return True
-    return bool(compiled.not_before and compiled.not_before.search(text[max(0, start - _BEHIND) : start]))
+    return bool(compiled.not_before and compiled.not_before(text[max(0, start - _BEHIND) : start]))
 
 
 def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
