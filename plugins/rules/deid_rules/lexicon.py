@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Any
 
@@ -32,7 +33,8 @@ class Kind:
     ARTICLE = 8192
     PERSON_VERB = 16384
     PHRASE = 32768
-    LETTER = 65536
+    PAIR = 65536
+    LETTER = 131072
     NAME = FIRST | LAST
     ANY = PHRASE - 1
 
@@ -166,9 +168,12 @@ class Lexicon:
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
         """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
         self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_of).__getitem__
-        """The phrases that begin with a word, in any case: by second word, the longest first."""
+        """The phrases that begin with a word, in any case: by second word, the longest first, or "" for the word alone."""
         self.flags: Callable[[str], int] = _Memory(self._flags_of).__getitem__
-        """Kinds of a word, and whether a phrase begins with it or it is one letter: what is asked of each with a capital."""
+        """Kinds of a word, and whether it is one letter or begins a phrase: what is asked of each with a capital.
+
+        ``PAIR`` where it begins a phrase of two words, ``PHRASE`` where it is one or begins one of more.
+        """
 
     def is_phrase(self, words: Sequence[str]) -> bool:
         """Whether the words are a whole phrase of a list."""
@@ -183,7 +188,10 @@ class Lexicon:
         return tuple(key[:-length] + instead for length in lengths for instead in self._endings.get(key[-length:], ()))
 
     def _flags_of(self, word: str) -> int:
-        return self.kind(word) | (Kind.PHRASE if self.phrases_at(word) else 0) | (Kind.LETTER if len(word) == 1 else 0)
+        flags = self.kind(word) | (Kind.LETTER if len(word) == 1 else 0)
+        for rest, _ in chain.from_iterable(self.phrases_at(word).values()):
+            flags |= Kind.PAIR if len(rest) == 1 else Kind.PHRASE
+        return flags
 
     def _kinds(self, key: str) -> int | None:
         found = [kinds for layer in self._layers if (kinds := layer.kind_of(key)) is not None]
@@ -221,7 +229,9 @@ class Lexicon:
         if not merged and self._kinds(first) is None:
             stemmed = (self._phrases_at_stem(stem) for stem in self.stems(first))
             return {"": entries} if (entries := next(filter(None, stemmed), [])) else {}
-        return {second: sorted(entries, key=lambda entry: -len(entry[0])) for second, entries in merged.items()}
+        alone = merged.pop("", [])
+        longer = {second: sorted(entries, key=lambda entry: -len(entry[0])) for second, entries in merged.items()}
+        return {second: entries + alone for second, entries in longer.items()} | {"": alone}
 
     def _phrases_at_stem(self, stem: str) -> list[tuple[tuple[str, ...], Phi]]:
         """Phrases of one word; in longer ones it is the last word that is inflected."""

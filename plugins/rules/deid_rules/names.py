@@ -21,6 +21,7 @@ GIVEN_LAST = COMMON_FAMILY = 0.6
 GIVEN_PLACE = 0.5
 _BLANK = (" ", "\u00a0")
 _BINDING = (*_BLANK, "-")
+_NO_FAMILY = Kind.COMMON | Kind.STOP | Kind.PLACE | Kind.EPONYM
 
 
 class NameFinder:
@@ -37,18 +38,21 @@ class NameFinder:
         self._kind = grammar.kind
         self._pairs_only = pairs_only
 
-    def may_begin(self, flags: NDArray[np.int64], followed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def may_begin(self, flags: NDArray[np.int64], following: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each capitalised word may begin a name; others need no closer look.
 
         Args:
             flags: What the lexicon says of the words.
-            followed: Whether another one follows.
+            following: What it says of the next word, if that has a capital too; else 0.
         """
-        if self._pairs_only:
-            return flags >= 0
-        # A word that no list knows, only right before another one with a capital.
-        strange: NDArray[np.bool_] = followed & (flags & ~Kind.PHRASE == 0)
-        return strange | (flags & (Kind.NAME | Kind.LETTER) > 0)
+        admitted: NDArray[np.bool_] = flags & Kind.STOP == 0
+        if not self._pairs_only:
+            # A word that no list knows, right before a family name; else a given name or a family name that is no word.
+            strange = (flags & Kind.ANY == 0) & (following & Kind.LAST > 0) & (following & _NO_FAMILY == 0)
+            known = (flags & Kind.FIRST > 0) | (flags & (Kind.LAST | Kind.COMMON) == Kind.LAST)
+            admitted &= strange | known
+        admitted |= flags & Kind.LETTER > 0
+        return admitted
 
     def find(self, view: View, begun: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
         """Yield a candidate for each name.
@@ -70,11 +74,8 @@ class NameFinder:
                     yield Candidate(start, end, Phi.NAME, score, rule)
 
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
-        word = view.words[index]
-        if is_initial(word):
-            return self._initialled(view, index)
-        if kind & Kind.STOP:
-            return None
+        if kind & Kind.LETTER:
+            return self._initialled(view, index) if view.text.startswith(".", view.stops[index]) else None
         found = self._ordered(view, index, kind)
         return None if found is None or self._eponymous(view, index) else found
 
@@ -85,14 +86,12 @@ class NameFinder:
         found = self._inverted(view, index, kind) if kind & Kind.LAST else None
         if found is None and kind & Kind.FIRST:
             found = self._pair(view, index, kind)
-        if found is None and (not kind or self._pairs_only):
-            found = self._given_last(view, index, kind)
-        return found or (self._single(view, index, kind) if kind else None)
+        if self._pairs_only or not kind:
+            return found or self._given_last(view, index, kind)
+        return found or self._single(view, index, kind)
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``; the given name must be in the dictionary."""
-        if not kind & Kind.FIRST:
-            return None
         words, gaps = view.words, view.gaps
         last, score = index, 0.0
         at = index + 1
@@ -142,13 +141,13 @@ class NameFinder:
     def _given_last(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """``Dupont Marie``, ``Xolani Smith``: a word that no list knows, or a family name, before a name."""
         words, at = view.words, index + 1
-        if kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3 or (kind and not self._pairs_only):
+        if kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3:
             return None
         if at >= len(words) or view.gaps[at] not in _BLANK or not words[at][0].isupper():
             return None
         following = self._kind(words[at])
         wanted = Kind.FIRST if self._pairs_only else Kind.LAST
-        if not following & wanted or following & (Kind.COMMON | Kind.STOP | Kind.PLACE | Kind.EPONYM):
+        if not following & wanted or following & _NO_FAMILY:
             return None
         if words[index].isupper() or words[at].isupper() or self._eponymous(view, at):
             return None
@@ -173,7 +172,7 @@ class NameFinder:
     def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
         words, at = view.words, index + 1
-        if at >= len(words) or view.gaps[at] != ", " or not kind & Kind.LAST:
+        if at >= len(words) or view.gaps[at] != ", ":
             return None
         following = self._kind(words[at])
         if not following & Kind.FIRST or not words[at][0].isupper() or (kind | following) & (Kind.COMMON | Kind.PLACE):
@@ -206,7 +205,7 @@ class NameFinder:
 
     def _single(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         word = view.words[index]
-        if self._pairs_only or not kind or kind & (Kind.COMMON | Kind.EPONYM) or len(word) < 3:
+        if kind & (Kind.COMMON | Kind.EPONYM) or len(word) < 3:
             return None
         if (
             without_possessive(word).isupper()

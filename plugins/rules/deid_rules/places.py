@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind
 from deid_rules.view import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 PHRASE, SINGLE, CUED = 0.8, 0.6, 0.75
 _GAPS = (" ", "\u00a0", "-", ". ", ".", " & ", "\n")
@@ -24,6 +29,16 @@ class PlaceFinder:
     def __init__(self, grammar: NameGrammar) -> None:
         self._kind, self._phrases_at = grammar.kind, grammar.lexicon.phrases_at
 
+    def may_begin(self, flags: NDArray[np.int64], followed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each capitalised word may begin a phrase; others need no closer look.
+
+        Args:
+            flags: What the lexicon says of the words.
+            followed: Whether the next word has a capital too, as the last of a phrase has.
+        """
+        phrase: NDArray[np.bool_] = flags & Kind.PHRASE > 0
+        return phrase | (followed & (flags & Kind.PAIR > 0))
+
     def find(self, view: View, begun: Sequence[int]) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word.
 
@@ -33,11 +48,12 @@ class PlaceFinder:
         """
         words, done = view.words, -1
         for index in begun:
-            if index <= done:
-                continue
             seconds = self._phrases_at(words[index])
             following = words[index + 1].lower() if index + 1 < len(words) else ""
-            for rest, label in (*seconds.get(following, ()), *seconds.get("", ())):
+            entries = seconds.get(following) or seconds.get("")
+            if not entries or index <= done:
+                continue
+            for rest, label in entries:
                 score = self._score(view, index, rest, label)
                 if score and not view.touches_digit(view.starts[index], view.stops[index + len(rest)]):
                     done = index + len(rest)

@@ -122,9 +122,10 @@ class Rulebook:
         ends = np.cumsum([len(view.capitals) for view in views])
         followed = np.append(at[1:] == at[:-1] + 1, False)
         followed[ends[ends > 0] - 1] = False
-        names = self._names.may_begin(flags, followed).nonzero()[0]
-        places = (flags & Kind.PHRASE).nonzero()[0]
-        named = list(zip(at[names].tolist(), (flags[names] & Kind.ANY).tolist(), strict=True))
+        following = np.append(flags[1:], 0) * followed
+        names = self._names.may_begin(flags, following).nonzero()[0]
+        places = self._places.may_begin(flags, followed).nonzero()[0]
+        named = list(zip(at[names].tolist(), (flags[names] & (Kind.ANY | Kind.LETTER)).tolist(), strict=True))
         placed = at[places].tolist()
         name_ends, place_ends = np.searchsorted(names, ends).tolist(), np.searchsorted(places, ends).tolist()
         return _parts(named, name_ends), _parts(placed, place_ends)
