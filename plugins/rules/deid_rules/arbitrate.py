@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deid_assets.extending import SEVERITY
-from deid_rules.candidate import Candidate
+from deid_rules.candidate import START, Candidate
 
 MIN_REMAINDER = 2
 
@@ -17,32 +17,28 @@ def arbitrate(candidates: Iterable[Candidate], text: str) -> list[Candidate]:
     stick out, if there is a capital or a digit among them.
     """
     chosen: list[Candidate] = []
-    for group in _groups(sorted(candidates)):
-        chosen += group if len(group) == 1 else _settle(group, text)
-    return chosen
-
-
-def _groups(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
-    """Runs of candidates that hang together by overlaps."""
     group: list[Candidate] = []
     end = 0
-    for candidate in candidates:
-        if group and candidate.start >= end:
-            yield group
-            group = []
-        group.append(candidate)
-        end = max(end, candidate.end) if len(group) > 1 else candidate.end
-    if group:
-        yield group
+    for candidate in sorted(candidates, key=START):
+        if candidate.start >= end:
+            chosen += _settle(group, end, text)
+            group, end = [candidate], candidate.end
+        else:
+            group.append(candidate)
+            end = max(end, candidate.end)
+    return chosen + _settle(group, end, text)
 
 
-def _settle(group: list[Candidate], text: str) -> list[Candidate]:
-    origin, end = group[0].start, max(candidate.end for candidate in group)
+def _settle(group: list[Candidate], stop: int, text: str) -> list[Candidate]:
+    """What stands of a run of candidates that hang together by overlaps and reach up to ``stop``."""
+    if len(group) <= 1:
+        return group
+    origin = group[0].start
     best = min(group, key=_rank)
-    if best.start == origin and best.end == end:
+    if best.start == origin and best.end == stop:
         return [best]  # as mostly: nothing sticks out
     ranked = sorted(group, key=_rank)
-    taken = bytearray(end - origin)
+    taken = bytearray(stop - origin)
     kept: list[Candidate] = []
     for candidate in ranked:
         for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
@@ -54,10 +50,10 @@ def _settle(group: list[Candidate], text: str) -> list[Candidate]:
     return sorted(kept)
 
 
-def _rank(candidate: Candidate) -> tuple[float, int, int, int, str]:
+def _rank(candidate: Candidate) -> tuple[float, int, int, int, str, str]:
     """Place among overlapping candidates; the first wins."""
-    start, end, label, score, rule, _ = candidate
-    return -score, start - end, start, SEVERITY[label], rule
+    start, end, label, score, rule, native = candidate
+    return -score, start - end, start, SEVERITY[label], rule, native
 
 
 def _free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:

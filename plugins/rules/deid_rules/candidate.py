@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from deid_assets.extending import Phi
@@ -25,3 +26,7 @@ class Candidate(NamedTuple):
     score: float
     rule: str
     native: str = ""
+
+
+START = attrgetter("start")
+"""Key to sort candidates by, where the order of those that start alike does not matter."""

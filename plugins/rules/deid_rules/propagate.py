@@ -53,7 +53,7 @@ def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar
     inflected = grammar.lexicon.inflects and (
         index
         for index, word in zip(view.capitals.tolist(), view.capital_words, strict=True)
-        if index not in found
+        if view.starts[index] not in found
         and not words.isdisjoint(stems(key := key_of(word)))
         and not grammar.kind(key) & Kind.COMMON
     )
@@ -65,42 +65,44 @@ def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
     lowered = view.text.lower()
     if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
         # Many words, or letters in lower case that are more letters or other ones within a word.
-        yield from (index for index in range(len(view.words)) if index not in found and view.key(index) in words)
+        yield from (i for i, start in enumerate(view.starts) if start not in found and view.key(i) in words)
         return
     for word in words:
         at = lowered.find(word)
         while at >= 0:
-            index = view.word_from(at)
-            if index not in found and index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
-                yield index
+            if at not in found:
+                index = view.word_from(at)
+                if index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
+                    yield index
             at = lowered.find(word, at + len(word))
 
 
 def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tuple[set[str], set[str], set[int]]:
-    """Words of the names that are no ordinary vocabulary, those of the surest names that are, and where all stand."""
+    """Words of the names that are no ordinary vocabulary, those of the surest names that are, and where all start."""
+    surest: dict[tuple[int, int], bool] = {}
+    for start, end, _, score, *_ in names:
+        surest[start, end] = score >= STRONGEST or surest.get((start, end), False)
+    found: set[int] = set()
+    words: dict[str, bool] = {}
+    for (start, end), sure in surest.items():
+        first, after = view.word_from(start), view.word_before(end) + 1
+        found.update(view.starts[first:after])
+        for word in view.words[first:after]:
+            words[word] = sure or words.get(word, False)
     known: set[str] = set()
     common: set[str] = set()
-    found: set[int] = set()
-    seen: set[tuple[str, bool]] = set()
-    for name in names:
-        strongest = name.score >= STRONGEST
-        first, last = view.word_from(name.start), view.word_before(name.end)
-        found.update(range(first, last + 1))
-        for word in view.words[first : last + 1]:
-            if (word, strongest) in seen:
-                continue
-            seen.add((word, strongest))
-            key = key_of(word)
-            if key in known:
-                continue
-            kind = grammar.kind(key)
-            if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
-                continue
-            if not kind & Kind.COMMON:
-                known.add(key)
-                known.update(stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS)
-            elif strongest:
-                common.add(key)
+    for word, sure in words.items():
+        key = key_of(word)
+        if key in known:
+            continue
+        kind = grammar.kind(key)
+        if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
+            continue
+        if not kind & Kind.COMMON:
+            known.add(key)
+            known.update(stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS)
+        elif sure:
+            common.add(key)
     return known, common - known, found
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from deid_assets.extending import Phi
 from deid_rules.ages import with_years
 from deid_rules.arbitrate import arbitrate
-from deid_rules.candidate import Candidate
+from deid_rules.candidate import START, Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.language import Language
 from deid_rules.lexicon import CompiledList, Kind, Lexicon, Lists
@@ -154,9 +154,9 @@ def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[
     """Candidates that lie within no kept range of a higher score; the kept ranges themselves are left out."""
     if not kept:
         return found
-    ranges = sorted((keep.start, keep.end, keep.score) for keep in kept)
+    ranges = [(keep.start, keep.end, keep.score) for keep in sorted(kept, key=START)]
     survivors, at = [], 0
-    for candidate in sorted(c for c in found if c.rule not in kept_ids):
+    for candidate in sorted((c for c in found if c.rule not in kept_ids), key=START):
         while at < len(ranges) and ranges[at][1] <= candidate.start:
             at += 1
         ahead, dropped = at, False
