@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Self
 
 from deid_assets.core.errors import DigestError, OffsetError, OverlapError
@@ -48,6 +49,9 @@ class Span:
         return self.start < other.end and other.start < self.end
 
 
+_FIELDS = attrgetter(*Span.__slots__)  # what spans are compared by, asked of each once where they are sorted
+
+
 @dataclass(frozen=True, slots=True)
 class SpanSet:
     """The spans of one note, sorted, tied to its text by digest. They may overlap."""
@@ -57,7 +61,7 @@ class SpanSet:
     spans: tuple[Span, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "spans", tuple(sorted(self.spans)))
+        object.__setattr__(self, "spans", tuple(sorted(self.spans, key=_FIELDS)))
 
     @classmethod
     def of(cls, note: Note, spans: Iterable[Span]) -> Self:

@@ -87,7 +87,7 @@ class RulesDetector:
             yield from found
 
     def _spans(self, note: Note, found: Sequence[Candidate]) -> SpanSet:
-        spans = (Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found)
+        spans = [Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found]
         return SpanSet(note.note_id, note.digest, tuple(spans))
 
     def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
