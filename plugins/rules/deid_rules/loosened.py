@@ -1,25 +1,31 @@
 """A looser form of a pattern, which occurs wherever the pattern does: what sets look for, to tell where patterns are tried.
 
 An automaton that counts repetitions, or that tells the letters beyond ASCII apart, has many more states than one that
-does not, and takes as much more memory and time to grow.
+does not, and takes as much more memory and time to grow. So texts are narrowed to one byte for each character first.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from deid_rules.paged import BEYOND_ASCII, CLASS, class_of, code_of, members_of
 
 MAX_COUNTED = 3
 """Repetitions between the fewest and the most that are still counted."""
-_TOKEN = re.compile(
-    r"\\x\{[0-9A-Fa-f]+\}|\\.|(?P<cls>\[\^?\]?(?:\\x\{[0-9A-Fa-f]+\}|\\.|\[:\^?\w+:\]|[^\]\\])*\])|\{(?P<min>\d+),(?P<max>\d*)\}",
-    re.DOTALL,
-)
-_CHARACTER = r"\\x\{[0-9A-Fa-f]+\}|\\[^dswDSWpP]|[^\\]"
-_MEMBER = re.compile(
-    rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{_CHARACTER})(?:-(?P<last>{_CHARACTER}))?", re.DOTALL
-)
-_BEYOND_ASCII = r"\x{80}-\x{10ffff}"
-_ANY = "(?s:.)"
+_TOKEN = re.compile(rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\{{(?P<min>\d+),(?P<max>\d*)\}}", re.DOTALL)
+_BEYOND = r"\x80-\xff"
+_FOLDED = {0x17F: "sS", 0x212A: "kK"}
+"""Letters beyond ASCII, with those of ASCII that differ from them by case alone."""
+
+
+def narrowed(text: str) -> bytes | None:
+    """Return a text with one byte for each character, or nothing where looser forms do not tell what may occur in it."""
+    if any(chr(code) in text for code in _FOLDED):
+        return None
+    import numpy as np  # noqa: PLC0415
+
+    return np.minimum(np.frombuffer(text.encode("utf-32-le"), "<u4"), 0xFF).astype(np.uint8).tobytes()
 
 
 def loosened(regex: str) -> str:
@@ -29,14 +35,20 @@ def loosened(regex: str) -> str:
     has a letter beyond ASCII has all. A group that is counted stands in the automaton as often as it may be repeated.
 
     Args:
-        regex: RE2 syntax, with code points beyond ASCII in classes as they are or as ``\x{e9}``.
+        regex: RE2 syntax, with code points beyond ASCII as they are or as ``\x{e9}``.
+
+    Returns:
+        RE2 syntax for Latin-1, in ASCII, for texts in Windows-1252 and narrowed ones.
     """
     return _TOKEN.sub(_loose, regex)
 
 
 def _loose(token: re.Match[str]) -> str:
-    if token["cls"]:
+    if token["class"]:
         return _class(token[0])
+    if token["character"]:
+        code = code_of(token[0])
+        return f"[{_BEYOND}{_FOLDED.get(code, '')}]" if code >= 0x80 else token[0]
     if token["min"] is None:
         return token[0]
     least = int(token["min"])
@@ -46,22 +58,17 @@ def _loose(token: re.Match[str]) -> str:
     return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
 
 
+@lru_cache(4096)
 def _class(declared: str) -> str:
     """A class of characters with all beyond ASCII or none of them; a negated one excludes no character beyond ASCII."""
     negated = declared.startswith("[^")
-    kept, beyond = "", False
-    for member in _MEMBER.finditer(declared, 2 if negated else 1, len(declared) - 1):
-        first, last = member["first"], member["last"]
-        if member["kind"] or _is_ascii(last or first):
-            kept += member[0]
+    kept, beyond, folded = "", "", ""
+    for written, first, last in members_of(declared):
+        if last < 0x80:
+            kept += written
             continue
-        beyond = True
-        if last and _is_ascii(first):
-            kept += rf"{first}-\x7f"
-    if negated:
-        return f"[^{kept}]" if kept else _ANY
-    return f"[{kept}{_BEYOND_ASCII if beyond else ''}]"
-
-
-def _is_ascii(character: str) -> bool:
-    return int(character[3:-1], 16) < 0x80 if character.startswith(r"\x{") else character.isascii()
+        if first < 0x80:
+            kept += rf"\x{first:02x}-\x7f"
+        beyond = _BEYOND
+        folded += "".join(like for code, like in _FOLDED.items() if first <= code <= last)
+    return class_of(kept if negated else kept + beyond + folded, negated=negated)

@@ -11,6 +11,7 @@ import re2
 
 from deid_assets.extending import ConfigError, Phi
 from deid_rules.checks import Check, check_named
+from deid_rules.paged import recoded
 from deid_rules.phones import Confirm, phone_in
 
 # Letters by code range, which keeps RE2's programs small: Latin with accents and those of Vietnamese, combining marks,
@@ -203,16 +204,23 @@ def expand(regex: str, words: Mapping[str, Sequence[str]]) -> str:
     return _MACRO.sub(alternation, regex)
 
 
-def compile_pattern(pattern: Pattern, origin: str) -> Compiled:
+def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Compiled:
     """Compile one pattern.
+
+    Args:
+        pattern: As declared.
+        origin: Named in errors.
+        paged: Whether it is for texts in Windows-1252; if not, in UTF-8.
 
     Raises:
         ConfigError: The expression is not RE2, or its label, groups or check are unknown.
     """
     options = re2.Options()
     options.log_errors = False
+    if paged:
+        options.encoding = re2.Options.Encoding.LATIN1
     try:
-        regex = re2.compile(pattern.regex.encode(), options=options)
+        regex = re2.compile((recoded(pattern.regex) if paged else pattern.regex).encode(), options=options)
         check = check_named(pattern.check) if pattern.check else None
         not_before = _ending(pattern.not_before, options) if pattern.not_before else None
         not_after = _python(pattern.not_after) if pattern.not_after else None

@@ -8,6 +8,7 @@ from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
+from deid_rules.loosened import narrowed
 from deid_rules.patterns import Compiled, Pattern, matches
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
@@ -43,12 +44,11 @@ class Scanner:
         Patterns are in the outer loop: an automaton that stays in the processor's cache runs several times faster.
         """
         found: list[list[Candidate]] = [[] for _ in views]
-        texts = [view.data for view in views]
+        texts = [view.data if view.paged else narrowed(view.text) for view in views]
         for pattern_set in self._sets:
             for index, where in pattern_set.occurring(texts).items():
-                compiled = pattern_set.compiled(index)
                 for at in where:
-                    self._run(compiled, views[at], found[at])
+                    self._run(pattern_set.compiled(index, paged=views[at].paged), views[at], found[at])
         return found
 
     def _run(self, compiled: Compiled, view: View, found: list[Candidate]) -> None:
@@ -137,7 +137,7 @@ def _span(group: tuple[int, int], view: View) -> tuple[int, int]:
     first, last = group
     if last <= first:
         return (0, 0)
-    return group if view.ascii else (view.offset(first), view.offset(last))
+    return group if view.paged else (view.offset(first), view.offset(last))
 
 
 def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:

@@ -33,27 +33,31 @@ class PatternSet:
 
     def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
         self.patterns, self._origin = patterns, origin
-        self._compiled: dict[int, Compiled] = {}
+        self._compiled: dict[tuple[int, bool], Compiled] = {}
         self._set = _set_of(patterns, origin)
 
-    def occurring(self, texts: Sequence[bytes]) -> dict[int, list[int]]:
+    def occurring(self, texts: Sequence[bytes | None]) -> dict[int, list[int]]:
         """Return by index of a pattern the texts to try it in: all in which it occurs, and few others.
 
         Where the set ran out of memory, it is every pattern.
+
+        Args:
+            texts: In Windows-1252, or as ``narrowed`` returns them.
         """
         found: dict[int, list[int]] = {}
         sentinel = len(self.patterns)
-        for at, present in enumerate(map(self._set.Match, texts)):
+        for at, text in enumerate(texts):
+            present = () if text is None else self._set.Match(text)
             for index in present if sentinel in present else range(sentinel):
                 if index != sentinel:
                     found.setdefault(index, []).append(at)
         return found
 
-    def compiled(self, index: int) -> Compiled:
-        """One of the patterns, compiled alone when first asked for."""
-        if index not in self._compiled:
-            self._compiled[index] = compile_pattern(self.patterns[index], self._origin)
-        return self._compiled[index]
+    def compiled(self, index: int, *, paged: bool) -> Compiled:
+        """One of the patterns, compiled alone when first asked for, for texts in Windows-1252 or in UTF-8."""
+        if (index, paged) not in self._compiled:
+            self._compiled[index, paged] = compile_pattern(self.patterns[index], self._origin, paged=paged)
+        return self._compiled[index, paged]
 
 
 def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
@@ -92,6 +96,7 @@ def _opening(regex: str) -> str:
 def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
     """The engine's set of the patterns, and of one more that always occurs."""
     options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _SET_BYTES
     options.log_errors = False
     made = re2.Set.SearchSet(options)

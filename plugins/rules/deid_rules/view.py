@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deid_rules.paged import encoded
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -83,8 +85,7 @@ class View:
 
     def __init__(self, text: str, cut: Cut | None = None) -> None:
         self.text = text
-        self.data = text.encode()
-        self.ascii = len(self.data) == len(text)
+        self.data, self.paged = encoded(text)
         self._cut = cut = cut or next(_cut([text], [0], _encoding(text)))[1]
         self.starts: Sequence[int] = cut.starts.data
         """Offset of each word."""
@@ -108,7 +109,7 @@ class View:
 
     def offset(self, byte: int) -> int:
         """The code point that starts at a byte offset of ``data``."""
-        return byte if self.ascii else byte - bisect_left(self._continuations, byte)
+        return byte if self.paged else byte - bisect_left(self._continuations, byte)
 
     def key(self, index: int) -> str:
         """A word by its index, as ``key_of`` gives it."""

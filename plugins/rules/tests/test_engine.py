@@ -197,6 +197,7 @@ def test_higher_score_wins_and_the_rest_keeps_its_words() -> None:
 def test_offsets_are_code_points() -> None:
     view = View("é\U0001f600x")
     assert [view.offset(byte) for byte in (0, 2, 6, 7)] == [0, 1, 2, 3]
+    assert [View("é\u2019x").offset(byte) for byte in range(4)] == [0, 1, 2, 3]
 
 
 @settings(deadline=None)
