@@ -25,7 +25,8 @@ def narrowed(text: str) -> bytes | None:
         return None
     import numpy as np  # noqa: PLC0415
 
-    return np.minimum(np.frombuffer(text.encode("utf-32-le"), "<u4"), 0xFF).astype(np.uint8).tobytes()
+    codes = np.frombuffer(text.encode("utf-32-le"), "<u4")
+    return bytes(np.minimum(codes, 0xFF).astype(np.uint8))
 
 
 def loosened(regex: str) -> str:
