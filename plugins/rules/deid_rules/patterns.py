@@ -215,12 +215,12 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
     Raises:
         ConfigError: The expression is not RE2, or its label, groups or check are unknown.
     """
-    options = re2.Options()
-    options.log_errors = False
-    if paged:
-        options.encoding = re2.Options.Encoding.LATIN1
+    options, for_page = re2.Options(), re2.Options()
+    options.log_errors = for_page.log_errors = False
+    for_page.encoding = re2.Options.Encoding.LATIN1
     try:
-        regex = re2.compile((recoded(pattern.regex) if paged else pattern.regex).encode(), options=options)
+        written = recoded(pattern.regex) if paged else pattern.regex
+        regex = re2.compile(written.encode(), options=for_page if paged else options)
         check = check_named(pattern.check) if pattern.check else None
         not_before = _ending(pattern.not_before, options) if pattern.not_before else None
         not_after = _python(pattern.not_after) if pattern.not_after else None
