@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,12 @@ _FLOOR = -80.0
 """Least logarithm of a tag against its token's best: far below what can show, far above what a double cannot hold."""
 
 _AS_GOOD_AS_CERTAIN = 1e-6
+_ROWS_AT_ONCE = 2_048
+"""Rows that are worked on while they are in the processor's cache."""
+_NEARLY = 1.0 - 1e-6
+"""Keeps what is as likely as the best but for rounding."""
+_SCALED = 4
+"""Of so many steps one is scaled: no double runs out of range in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,11 @@ class Batch:
 class Posterior:
     """Probabilities over all legal tag sequences.
 
-    Forward-backward (Rabiner 1989), scaled at each row. Rows are in the order of ``Batch.rows``.
+    Forward-backward (Rabiner 1989), scaled at some rows. Rows are in the order of ``Batch.rows``.
 
     Args:
-        forward: (rows, tags), of the tag given what is up to the row.
-        backward: (rows, tags), by which that changes with what comes after it.
+        forward: (rows, tags), of the tag given what is up to the row, but for a factor that all tags share.
+        backward: (rows, tags), by which that changes with what comes after it, so that the products are probabilities.
         emitted: (rows, tags), weights of the emissions over what the row was scaled by.
         moves: (before, after), weights of the transitions.
         places: For each row of the emissions where it is among these; -1 for one of no sequence.
@@ -101,10 +107,12 @@ class Posterior:
 
     def likeliest(self) -> tuple[Numbers, Floats]:
         """Return the likeliest tag of each row of the emissions, and its probability; 0 and 1 in rows of no sequence."""
-        found = self.forward * self.backward
-        tags = found.argmax(axis=1)
-        shares = found[np.arange(len(tags)), tags]
-        return np.append(tags, 0)[self.places], np.append(shares, 1.0)[self.places]
+        tags, shares = np.zeros(len(self.forward) + 1, dtype=np.intp), np.ones(len(self.forward) + 1)
+        for part in _parts(len(self.forward)):
+            found = self.forward[part] * self.backward[part]
+            tags[part] = found.argmax(axis=1)
+            shares[part] = found[np.arange(len(found)), tags[part]]
+        return tags[self.places], shares[self.places]
 
     def spans(self, first: Numbers, last: Numbers, tags: Numbers) -> list[float]:
         """Return the probability of each span: that its rows have just these tags.
@@ -132,9 +140,12 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Pos
         batch: The sequences.
         chain: The transitions.
     """
-    emitted = emissions[batch.rows].astype(np.float64)
-    emitted -= emitted.max(axis=1, keepdims=True)
-    np.exp(np.maximum(emitted, _FLOOR, out=emitted), out=emitted)
+    emitted = np.empty((len(batch.rows), emissions.shape[1]))
+    for part in _parts(len(emitted)):
+        here = emitted[part]
+        here[:] = emissions.take(batch.rows[part], axis=0)
+        here -= _greatest(here)
+        np.exp(np.maximum(here, _FLOOR, out=here), out=here)
     moves = np.exp(chain.weights.astype(np.float64))
     places = np.full(len(emissions), -1, dtype=np.intp)
     places[batch.rows] = np.arange(len(batch.rows))
@@ -143,32 +154,51 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Pos
     return Posterior(forward, backward, emitted, moves, places)
 
 
+def _parts(rows: int) -> Iterator[slice]:
+    for first in range(0, rows, _ROWS_AT_ONCE):
+        yield slice(first, min(first + _ROWS_AT_ONCE, rows))
+
+
+def _greatest(values: Floats) -> Floats:
+    """Return the greatest value of each row: (rows, 1). Halves are compared as a whole, ten times as fast as row by row."""
+    while values.shape[1] > 1:
+        half = (values.shape[1] + 1) // 2
+        values = np.maximum(values[:, :half], values[:, -half:])
+    return values
+
+
 def _forward(emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> Floats:
-    """Return the tags' probabilities given what is up to each row; scale what each row emits."""
-    found, scale, ones = np.empty_like(emitted), np.empty((len(emitted), 1)), np.ones((len(start), 1))
+    """Return the tags' probabilities given what is up to each row, but for a factor; scale what each row emits."""
+    found, ones = np.empty_like(emitted), np.ones((len(start), 1))
     reached = np.broadcast_to(start, emitted[batch.steps[0]].shape) if batch.steps else found
     for number, rows in enumerate(batch.steps):
-        here = found[rows]
+        here, weights = found[rows], emitted[rows]
         if number:
             np.matmul(reached[: len(here)], moves, out=here)
-            here *= emitted[rows]
+            here *= weights
         else:
-            np.multiply(reached, emitted[rows], out=here)
-        here /= np.matmul(here, ones, out=scale[rows])
+            np.multiply(reached, weights, out=here)
+        if number % _SCALED == 0:
+            scale = 1.0 / (here @ ones)
+            here *= scale
+            weights *= scale
         reached = here
-    emitted /= scale
     return found
 
 
 def _backward(emitted: Floats, forward: Floats, batch: Batch, moves: Floats, end: Floats) -> Floats:
     """Return by what the probabilities change with what comes after each row."""
-    found = np.empty_like(emitted)
+    found, back = np.empty_like(emitted), np.ascontiguousarray(moves.T)
+    weighed = np.empty_like(emitted[batch.steps[0]]) if batch.steps else found
     after = slice(len(emitted), len(emitted))
     for rows in reversed(batch.steps):
-        going = rows.start + after.stop - after.start
-        found[going : rows.stop] = end / (forward[going : rows.stop] @ end)[:, None]
-        if going > rows.start:
-            np.matmul(found[after] * emitted[after], moves.T, out=found[rows.start : going])
+        size = after.stop - after.start
+        going = rows.start + size
+        if going < rows.stop:
+            found[going : rows.stop] = end / (forward[going : rows.stop] @ end)[:, None]
+        if size:
+            np.multiply(found[after], emitted[after], out=weighed[:size])
+            np.matmul(weighed[:size], back, out=found[rows.start : going])
         after = rows
     return found
 
@@ -191,21 +221,56 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Post
     chosen, share = found.likeliest()
     doubt = 1.0 - share
     certain = (chosen == 0) & (doubt <= _AS_GOOD_AS_CERTAIN)
-    summed = np.concatenate([[0.0], np.cumsum(doubt)])
     starts, stops = _pieces(batch, certain)
-    hard = summed[stops] - summed[starts] >= 0.5
+    hard = _sums(doubt, starts, stops) >= 0.5
     if not hard.any():
         return chosen
+    rows, kept = _candidates(found, chosen, starts[hard], stops[hard])
+    kept[certain[rows], 1:] = False
+    is_open, is_cut = np.zeros(len(chosen), dtype=bool), np.ones(len(chosen), dtype=bool)
+    is_open[rows] = kept.sum(axis=1) > 1
+    is_cut[rows] = ~is_open[rows] & (chosen[rows] == 0)
+    starts, stops = _pieces(batch, is_cut)
+    hard = _sums(is_open, starts, stops) > 0
+    sizes = (stops - starts)[hard]
+    places = np.zeros(len(chosen), dtype=np.intp)
+    places[rows] = np.arange(len(rows))
+    searched = np.zeros((len(sizes), sizes.max(initial=0), emissions.shape[1]), dtype=np.float32)
     pieces = [slice(start, stop) for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)]
-    sizes = stops[hard] - starts[hard]
-    searched = np.zeros((len(pieces), sizes.max(), emissions.shape[1]), dtype=np.float32)
     for number, piece in enumerate(pieces):
-        searched[number, : sizes[number]] = emissions[piece]
-        searched[number, np.flatnonzero(certain[piece]), 1:] = -np.inf
+        searched[number, : sizes[number]] = np.where(kept[places[piece]], emissions[piece], -np.inf)
     paths = viterbi(searched, sizes, transitions=chain.weights, start=chain.start, end=chain.end)
     for piece, path in zip(pieces, paths, strict=True):
         chosen[piece] = path
     return chosen
+
+
+def _candidates(
+    found: Posterior, chosen: Numbers, starts: Numbers, stops: Numbers
+) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Return the rows of pieces, and which tags the best sequence may have there: (rows, tags).
+
+    No tag is less likely than a sequence that holds it, and the best sequence is at least as likely as that of the
+    likeliest tags. So a tag that is less likely than the latter is not in the best.
+    """
+    sizes = stops - starts
+    borders = np.cumsum(sizes) - sizes
+    rows = np.arange(sizes.sum()) + np.repeat(starts - borders, sizes)
+    places, tags = found.places[rows], chosen[rows]
+    with np.errstate(divide="ignore"):
+        steps = np.log(found.moves[chosen[rows - 1], tags] * found.emitted[places, tags])
+        ends = borders + sizes - 1
+        steps[borders] = np.log(
+            found.forward[places[borders], tags[borders]] * found.backward[places[ends], tags[ends]]
+        )
+    least = np.exp(np.add.reduceat(steps, borders)) * _NEARLY
+    return rows, found.forward[places] * found.backward[places] >= np.repeat(least, sizes)[:, None]
+
+
+def _sums(values: NDArray[np.float64] | NDArray[np.bool_], starts: Numbers, stops: Numbers) -> Floats:
+    """Return the sum of the values of each range of rows."""
+    summed = np.concatenate([[0.0], np.cumsum(values)])
+    return summed[stops] - summed[starts]
 
 
 def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:

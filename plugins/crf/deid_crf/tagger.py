@@ -89,7 +89,7 @@ class Tagger:
                 TokenSequence(note, part.start, range(first + part.start, first + part.stop))
                 for part in inputs(view.text, view.tokens, grouping=self.model.grouping, longest=LONGEST)
             ]
-            first += len(view.tokens) + pad
+            first += len(view.words) + pad
         for some in _batches(parts):
             yield self._solved(some, numbers)
 
@@ -97,7 +97,7 @@ class Tagger:
         """Return for each channel the row numbers of all tokens, with edges before, between and after the notes."""
         if len(self._vocabulary.words) > MAX_WORDS:
             self._vocabulary = Vocabulary()
-        sizes = [len(view.tokens) for view in views]
+        sizes = [len(view.words) for view in views]
         rows = rows_of(sizes, pad)
         found = []
         for table, keys in zip(self._tables, keys_of(views, self._vocabulary, self._statistics), strict=True):
@@ -133,10 +133,13 @@ def rows_of(sizes: Sequence[int] | NDArray[np.int64], pad: int) -> NDArray[np.in
 
 
 def _batches(parts: Sequence[TokenSequence]) -> Iterator[Sequence[TokenSequence]]:
-    """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence."""
+    """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence, about as many rows in each."""
+    rows = parts[-1].rows.stop - parts[0].rows.start if parts else 0
+    wanted = rows / max(1, -(-rows // BATCH_ROWS))
     first = 0
     for number, part in enumerate(parts):
-        if number > first and part.rows.stop - parts[first].rows.start > BATCH_ROWS:
+        begins = parts[first].rows.start
+        if number > first and (part.rows.start - begins >= wanted or part.rows.stop - begins > BATCH_ROWS):
             yield parts[first:number]
             first = number
     if first < len(parts):
