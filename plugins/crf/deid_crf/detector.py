@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import ConfigError, Note, Phi, Span, SpanSet, Token, entities, runs_of, uncollected
+from deid_assets.extending import ConfigError, Note, Phi, Span, SpanSet, Token, runs_of, uncollected
 from deid_crf.lattice import Numbers
 from deid_crf.model import read_model
-from deid_crf.tagger import Solved, Tagger, TokenSequence
+from deid_crf.tagger import Solved, Tagger
 from deid_crf.view import View
 
 VERSION = "0.1.0"
@@ -74,6 +74,10 @@ class CrfDetector:
         self.native_labels = frozenset(self._model.labels)
         self.labels = _wanted(frozenset(self._model.labels.values()), labels)
         self._tagger = Tagger(self._model)
+        tags, known = self._model.tags, self._model.labels
+        self._kinds = np.array([[tag[0] in prefixes for tag in tags] for prefixes in ("BS", "IE")])
+        categories = [(known[tag[2:]], tag[2:]) if tag[2:] else (Phi.OTHER, "") for tag in tags]
+        self._labels = [(category, native if native != category.value else "") for category, native in categories]
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
@@ -91,37 +95,29 @@ class CrfDetector:
         return marginals(self._tagger, notes)
 
     def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
-        names, labels = self._model.tags, self._model.labels
-        starts = np.array([part.rows.start for part in solved.parts])
-        first, last = _runs(solved.tags, starts)
-        tags = solved.tags.tolist()
-        spans: list[tuple[int, int, TokenSequence, str]] = []
-        for begin, end, of_part in zip(
-            first.tolist(), last.tolist(), (np.searchsorted(starts, first, side="right") - 1).tolist(), strict=True
-        ):
-            named = [names[tag] for tag in tags[begin : end + 1]]
-            part = solved.parts[of_part]
-            spans += [(begin + from_, begin + to, part, name) for from_, to, name in entities(named, named)]
-        rows = np.array([span[:2] for span in spans], dtype=np.intp).reshape(-1, 2)
-        scores = solved.posterior.spans(rows[:, 0], rows[:, 1], solved.tags)
-        for (begin, end, part, name), exact in zip(spans, scores, strict=True):
-            score, category = round(exact, _DIGITS), labels[name]
+        first, last = _entities(solved.tags, self._kinds)
+        scores = solved.posterior.spans(first, last, solved.tags)
+        part = np.searchsorted([part.rows.start for part in solved.parts], first, side="right") - 1
+        columns = (first.tolist(), last.tolist(), part.tolist(), solved.tags[first].tolist(), scores)
+        for begin, end, of_part, tag, exact in zip(*columns, strict=True):
+            score, (category, native) = round(exact, _DIGITS), self._labels[tag]
             if score < self._min_score or category not in self.labels:
                 continue
-            tokens, moved = views[part.note].tokens, part.first - part.rows.start
-            native = name if name != category.value else ""
-            start, stop = tokens[begin + moved][0], tokens[end + moved][1]
-            found[part.note].append(Span(start, stop, category, score, self.name, native))
+            sequence = solved.parts[of_part]
+            borders, moved = views[sequence.note].borders, sequence.first - sequence.rows.start
+            start, stop = int(borders[begin + moved, 0]), int(borders[end + moved, 1])
+            found[sequence.note].append(Span(start, stop, category, score, self.name, native))
 
 
-def _runs(tags: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the first and the last row of each run of tags other than ``O``, number 0; a sequence's start ends a run."""
-    inside = tags > 0
-    is_start = np.zeros(len(tags) + 1, dtype=bool)
-    is_start[starts] = True
-    first = inside & (is_start[:-1] | ~np.append(False, inside)[:-1])
-    last = inside & (is_start[1:] | ~np.append(inside, False)[1:])
-    return np.flatnonzero(first), np.flatnonzero(last)
+def _entities(tags: Numbers, kinds: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+    """Return the first and the last row of each entity of legal tags.
+
+    Args:
+        tags: Number of each row's tag; rows of no sequence have 0, ``O``.
+        kinds: (2, tags), whether a tag begins an entity, and whether it is in one without beginning it.
+    """
+    begins, goes_on = kinds[:, tags]
+    return np.flatnonzero(begins), np.flatnonzero((begins | goes_on) & ~np.append(goes_on[1:], False))
 
 
 def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:

@@ -41,7 +41,7 @@ class Evidence:
         self, notes: Sequence[Example], keys: Sequence[Keys], channels: Sequence[Channel], *, min_patients: int
     ) -> None:
         pad = max(max(map(abs, channel.offsets)) for channel in channels)
-        sizes = np.array([len(note.view.tokens) for note in notes], dtype=np.int64)
+        sizes = np.array([len(note.view.words) for note in notes], dtype=np.int64)
         self.first: Places = pad + np.cumsum(sizes + pad) - sizes - pad
         self._rows = rows_of(sizes, pad)
         self._columns: list[tuple[NDArray[np.int32], int]] = []
@@ -72,7 +72,7 @@ class Evidence:
         """Return how many patients have each attribute."""
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 
-        sizes = [len(note.view.tokens) for note in notes]
+        sizes = [len(note.view.words) for note in notes]
         owners: dict[str, int] = {}
         owner = np.repeat([owners.setdefault(note.owner, len(owners)) for note in notes], sizes)
         keys = self._keys(self._rows).T.ravel()

@@ -77,12 +77,11 @@ def sequences(
     # Chunks are what is joined already; a sentence may be left out of what is joined.
     parts = inputs(note.view.text, note.view.tokens, grouping=grouping if in_chunks else 1)
     joined = 1 if in_chunks else int(grouping)
-    predictions = note.view.predictions or [OUTSIDE] * len(note.tags)
+    told = {number for first, stop, _ in note.view.predictions for number in range(first, stop)}
     for group in range(0, len(parts), joined):
         first = stop = -1
         for part in parts[group : group + joined]:
-            rows = slice(part.start, part.stop)
-            empty = {OUTSIDE}.issuperset(note.tags[rows]) and {OUTSIDE}.issuperset(predictions[rows])
+            empty = {OUTSIDE}.issuperset(note.tags[part.start : part.stop]) and told.isdisjoint(part)
             if empty and draw.random() >= keep_empty:
                 if first < stop:
                     yield range(first, stop)

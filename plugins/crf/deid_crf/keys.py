@@ -51,11 +51,7 @@ def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | 
     if isinstance(statistics, Memory):
         numbers, places = _distinct(tokens.lows)
         statistics = Keys([statistics[vocabulary.lows[number]] for number in numbers.tolist()], places)
-    tags = [*chain.from_iterable(view.predictions or [OUTSIDE] * len(view.words) for view in views)]
-    names = {name: number for number, name in enumerate(dict.fromkeys([OUTSIDE, *tags]))}
-    predictions = np.array([*map(names.__getitem__, tags)], dtype=np.int64)
-    labels = {"": 0}
-    label_of = np.array([labels.setdefault(name[2:], len(labels)) for name in names])[predictions]
+    predictions, names, label_of, labels = _predictions(views, len(tokens.words))
     return [
         _words(tokens, vocabulary),
         _pairs(tokens, vocabulary),
@@ -65,11 +61,28 @@ def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | 
         _lines(tokens, where, in_fields, vocabulary),
         _places(where),
         statistics,
-        _triples(tokens, predictions, [*names]),
-        _nearby(tokens, label_of, [*labels]),
-        _elsewhere(tokens, in_fields, label_of, vocabulary, [*labels]),
+        _triples(tokens, predictions, names),
+        _nearby(tokens, label_of, labels),
+        _elsewhere(tokens, in_fields, label_of, vocabulary, labels),
         _hits(views, len(tokens.words)),
     ]
+
+
+def _predictions(views: Sequence[View], size: int) -> tuple[Numbers, list[str], Numbers, list[str]]:
+    """Return each token's prediction as the number of a tag and as that of a label, and the names of both; 0 is none."""
+    found = [each for view in views for each in view.predictions]
+    labels = {"": 0}
+    label = np.array([labels.setdefault(name, len(labels)) for _, _, name in found], dtype=np.int64)
+    before = np.cumsum([0, *(len(view.words) for view in views)])
+    note = np.repeat(np.arange(len(views)), [len(view.predictions) for view in views])
+    first, stop = (np.array([each[:2] for each in found], dtype=np.int64).reshape(-1, 2) + before[note][:, None]).T
+    opened, closed = np.zeros(size + 1, dtype=np.int64), np.zeros(size + 1, dtype=np.int64)
+    opened[first], closed[stop] = label, label
+    label_of = np.cumsum(opened - closed)[:size]
+    tags = np.where(label_of > 0, 2 * label_of, 0)
+    tags[first] -= 1
+    names = [OUTSIDE, *(f"{prefix}-{name}" for name in [*labels][1:] for prefix in "BI")]
+    return tags, names, label_of, [*labels]
 
 
 def _distinct(codes: Numbers) -> tuple[Numbers, Numbers]:

@@ -86,10 +86,9 @@ class Tokens:
     def of(cls, views: Sequence[View], vocabulary: Vocabulary) -> Tokens:
         """Return the tokens of notes."""
         words = vocabulary.numbers([*chain.from_iterable(view.words for view in views)])
-        sizes = np.array([len(view.tokens) for view in views], dtype=np.int64)
+        sizes = np.array([len(view.words) for view in views], dtype=np.int64)
         note = np.repeat(np.arange(len(views)), sizes)
-        flat = chain.from_iterable(chain.from_iterable(view.tokens for view in views))
-        borders = np.fromiter(flat, np.int64, 2 * len(words)).reshape(-1, 2)
+        borders = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(view.borders for view in views)])
         lengths = np.array([len(view.text) + 1 for view in views], dtype=np.int64)
         borders += (np.cumsum(lengths) - lengths)[note][:, None]
         is_new = np.diff(note, prepend=-1, append=len(views)) != 0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
-from deid_assets.extending import OUTSIDE, Note, PluginError, Span, Token, load
+import numpy as np
+
+from deid_assets.extending import Note, PluginError, Span, load
 from deid_crf.lists import Lists
-from deid_crf.view import View
+from deid_crf.view import Prediction, View, views_of
 
 PROFILE = "meddocan"
 """Profile of the rules that leaves no category out."""
@@ -41,38 +43,33 @@ class Sources:
 
     def views(self, notes: Sequence[Note]) -> list[View]:
         """Return the notes with what the sources say of each token."""
-        views = [View.of(note.text) for note in notes]
+        views = views_of([note.text for note in notes])
         if self._detector is not None:
-            found = self._detector.detect(notes)
-            views = [
-                replace(view, predictions=projected(spans.spans, view.tokens))
-                for view, spans in zip(views, found, strict=True)
-            ]
+            views = predicted(views, [spans.spans for spans in self._detector.detect(notes)])
         if self._lists is not None:
             views = [replace(view, hits=self._lists.hits(view.words)) for view in views]
         return views
 
 
-def with_dropout(predictions: Sequence[str], share: float, draw: random.Random) -> list[str]:
-    """Return predictions without some of the spans, each left out with the chance ``share``."""
-    kept, is_dropped = [], False
-    for tag in predictions:
-        if tag.startswith("B"):
-            is_dropped = draw.random() < share
-        kept.append(OUTSIDE if is_dropped else tag)
-    return kept
+def with_dropout(predictions: Sequence[Prediction], share: float, draw: random.Random) -> list[Prediction]:
+    """Return predictions without some of them, each left out with the chance ``share``."""
+    return [each for each in predictions if draw.random() >= share]
 
 
-def projected(spans: Sequence[Span], tokens: Sequence[Token]) -> list[str]:
-    """Return for each token ``O``, ``B-LABEL`` or ``I-LABEL``; of overlapping spans the first has the token."""
-    tags = [OUTSIDE] * len(tokens)
-    at = 0
-    for span in spans:
-        at = bisect_left(tokens, (span.start, 0), at)
-        if at and tokens[at - 1][1] > span.start and tags[at - 1] == OUTSIDE:
-            at -= 1
-        prefix = "B"
-        while at < len(tokens) and tokens[at][0] < span.end:
-            tags[at] = f"{prefix}-{span.label.value}"
-            prefix, at = "I", at + 1
-    return tags
+def predicted(views: Sequence[View], found: Sequence[Sequence[Span]]) -> list[View]:
+    """Return views with what a detector found in each: the tokens that a span touches; of overlapping spans the first has the token."""
+    offsets = np.cumsum([0, *(len(view.text) + 1 for view in views)])
+    tokens = np.cumsum([0, *(len(view.words) for view in views)])
+    borders = np.concatenate([view.borders for view in views]) + np.repeat(offsets[:-1], np.diff(tokens))[:, None]
+    note = np.repeat(np.arange(len(views)), np.array([len(spans) for spans in found], dtype=np.int64))
+    ranges = np.array([(span.start, span.end) for spans in found for span in spans], dtype=np.int64).reshape(-1, 2)
+    starts, ends = (ranges + offsets[note][:, None]).T
+    stop = np.searchsorted(borders[:, 0], ends)
+    taken = np.maximum.accumulate(np.append(0, stop))[:-1]
+    first = np.maximum(np.searchsorted(borders[:, 1], starts, side="right"), taken)
+    columns = ((first - tokens[note]).tolist(), (stop - tokens[note]).tolist())
+    predictions = zip(*columns, (span.label.value for spans in found for span in spans), strict=True)
+    return [
+        replace(view, predictions=[each for each in islice(predictions, len(spans)) if each[0] < each[1]])
+        for view, spans in zip(views, found, strict=True)
+    ]

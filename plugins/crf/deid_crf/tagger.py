@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import Note, inputs
+from deid_assets.extending import Grouping, Note, inputs
 from deid_crf.channels import channels
 from deid_crf.keys import keys_of
 from deid_crf.lattice import Batch, Chain, Numbers, Posterior, best, posterior
@@ -87,7 +87,7 @@ class Tagger:
         for note, view in enumerate(views):
             parts += [
                 TokenSequence(note, part.start, range(first + part.start, first + part.stop))
-                for part in inputs(view.text, view.tokens, grouping=self.model.grouping, longest=LONGEST)
+                for part in _sequences(view, self.model.grouping)
             ]
             first += len(view.words) + pad
         for some in _batches(parts):
@@ -119,6 +119,13 @@ class Tagger:
         batch = Batch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain)
         return Solved(moved, found, best(emissions, batch, self._chain, found))
+
+
+def _sequences(view: View, grouping: Grouping) -> list[range]:
+    """Return a note's sequences, without a list of its tokens where one sequence holds all: no sentence is empty."""
+    if not isinstance(grouping, str) and 0 < len(view.words) <= min(grouping, LONGEST):
+        return [range(len(view.words))]
+    return inputs(view.text, view.tokens, grouping=grouping, longest=LONGEST)
 
 
 def reach(window: int) -> int:

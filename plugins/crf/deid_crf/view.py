@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from deid_assets.extending import Token, tokenize
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import TOKEN, Token
 from deid_crf.words import normal
+
+Prediction = tuple[int, int, str]
+"""First token, one past the last token, label."""
+_LAST_BLANK = 0x3000
+_IS_TEXT = np.array([not chr(code).isspace() for code in range(_LAST_BLANK + 2)])
+"""Whether each character is no blank; the last entry stands for all that follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,25 +25,48 @@ class View:
 
     Args:
         text: The note's text.
-        tokens: Offsets.
         words: Text of the tokens.
-        predictions: What another detector found at each token, ``O`` or ``B-LABEL`` or ``I-LABEL``.
+        borders: (tokens, 2), where each begins and ends.
+        predictions: What another detector found, in order and apart.
         hits: Lists that hold each token, or the phrase that it is part of.
     """
 
     text: str = field(repr=False)
-    tokens: Sequence[Token]
     words: Sequence[str] = field(repr=False)
-    predictions: Sequence[str] = ()
+    borders: NDArray[np.int64] = field(repr=False)
+    predictions: Sequence[Prediction] = ()
     hits: Sequence[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, text: str) -> View:
         """Return a text's view, without predictions and lists."""
-        tokens = tokenize(text)
-        return cls(text, tokens, [text[start:end] for start, end in tokens])
+        return views_of([text])[0]
+
+    @property
+    def tokens(self) -> list[Token]:
+        """Offsets of the tokens."""
+        return [*zip(*self.borders.T.tolist(), strict=True)]
 
     @property
     def lows(self) -> list[str]:
         """Words in normal form."""
         return [normal(word) for word in self.words]
+
+
+def views_of(texts: Sequence[str]) -> list[View]:
+    """Return the texts' views, without predictions and lists.
+
+    Tokens hold every character that is no blank once, so their offsets follow from their lengths.
+    """
+    words = [TOKEN.findall(text) for text in texts]
+    lengths = np.fromiter(map(len, chain.from_iterable(words)), np.int64)
+    stops = np.cumsum(lengths)
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    places = np.flatnonzero(_IS_TEXT[np.minimum(codes, _LAST_BLANK + 1)])
+    borders = np.stack([places[stops - lengths], places[stops - 1] + 1], axis=1)
+    views, first, begins = [], 0, 0
+    for text, of_text in zip(texts, words, strict=True):
+        stop = first + len(of_text)
+        views.append(View(text, of_text, borders[first:stop] - begins))
+        first, begins = stop, begins + len(text)
+    return views

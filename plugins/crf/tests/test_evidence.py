@@ -76,7 +76,7 @@ TEXTS = ("", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n",
 
 def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
     views = [
-        replace(view, predictions=["B-NAME"] * len(view.words))
+        replace(view, predictions=[(number, number + 1, "NAME") for number in range(len(view.words))])
         for view in [*map(View.of, TEXTS), View.of("Ward: Moss 3\nDear Moss")]
     ]
     together = keys_by_channel(*views)
@@ -105,7 +105,7 @@ def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> N
 
 
 def test_predictions_before_and_after_a_token_are_seen_from_it() -> None:
-    predictions = ["B-RELATIVE", "O", "O", "B-AGE", "I-AGE", "O"]
+    predictions = [(0, 1, "RELATIVE"), (3, 5, "AGE")]
     found = keys_by_channel(replace(View.of("a b c d e f"), predictions=predictions))["n"]
 
     assert [(before, after) for before, _, after, _ in found] == [
@@ -152,7 +152,9 @@ def test_sentences_without_span_or_prediction_may_be_left_out(
 ) -> None:
     view = View.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
     tags = ["S-NAME" if word == "Moss" else "O" for word in view.words]
-    note = Example(replace(view, predictions=["B-NAME" if word == "Holt" else "O" for word in view.words]), tags)
+    note = Example(
+        replace(view, predictions=[(at, at + 1, "NAME") for at, word in enumerate(view.words) if word == "Holt"]), tags
+    )
 
     parts = sequences(note, grouping=grouping, longest=100, keep_empty=keep_empty, draw=random.Random(0))
 

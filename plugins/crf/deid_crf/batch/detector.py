@@ -18,9 +18,9 @@ from deid_crf.batch.settings import checked_least
 from deid_crf.batch.trainer import FORMAT, GIVEN, HALVES, NAME, VERSION, half_folder
 from deid_crf.detector import GROUP_CHARS, marginals_of
 from deid_crf.model import ABOUT, WEIGHTS, read_model
-from deid_crf.sources import PROFILE, projected
+from deid_crf.sources import PROFILE, predicted
 from deid_crf.tagger import Tagger
-from deid_crf.view import View
+from deid_crf.view import views_of
 
 _OFF = 2.0
 """Of a category that is not looked for: no probability reaches it."""
@@ -88,11 +88,8 @@ class BatchCrfDetector:
             notes: In any order.
             heard: What the detector found in each.
         """
-        views = [View.of(note.text) for note in notes]
-        with_heard = [
-            replace(view, predictions=projected(spans.spans, view.tokens))
-            for view, spans in zip(views, heard, strict=True)
-        ]
+        views = views_of([note.text for note in notes])
+        with_heard = predicted(views, [spans.spans for spans in heard])
         given = [*scored(marginals_of(self._given, with_heard), self._given.model.labels)]
         of_batch: dict[int, Scores] = {}
         for half, tagger in enumerate(self._halves):
