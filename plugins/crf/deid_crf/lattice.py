@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from deid_assets.extending import TagScheme
 from deid_assets.extending.decoding import constraints, viterbi
@@ -24,6 +25,33 @@ _NEARLY = 1.0 - 1e-6
 """Keeps what is as likely as the best but for rounding."""
 _SCALED = 4
 """Of so many steps one is scaled: no double runs out of range in between."""
+
+
+class Room:
+    """Memory for the large arrays of a batch, used again from batch to batch: the system would clear it anew each time.
+
+    What is written for one batch is void when the next is read.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[Any]] = {}
+
+    def floats(self, name: str, shape: tuple[int, int]) -> Floats:
+        """Return an array of double precision whose content is anything."""
+        return self._array(name, shape, np.float64)
+
+    def zeros(self, name: str, shape: tuple[int, int]) -> NDArray[np.float32]:
+        """Return an array of single precision, all 0."""
+        found: NDArray[np.float32] = self._array(name, shape, np.float32)
+        found.fill(0)
+        return found
+
+    def _array(self, name: str, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
+        size = shape[0] * shape[1]
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.empty(size, dtype=dtype)
+        return held[:size].reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +160,18 @@ class Posterior:
         return found
 
 
-def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Posterior:
+def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: Room | None = None) -> Posterior:
     """Return the probabilities of a batch.
 
     Args:
         emissions: (rows, tags), logarithmic, finite.
         batch: The sequences.
         chain: The transitions.
+        room: Where the result is written; of its own when not given.
     """
-    emitted = np.empty((len(batch.rows), emissions.shape[1]))
+    room = room or Room()
+    shape = (len(batch.rows), emissions.shape[1])
+    emitted = room.floats("emitted", shape)
     for part in _parts(len(emitted)):
         here = emitted[part]
         here[:] = emissions.take(batch.rows[part], axis=0)
@@ -149,9 +180,11 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain) -> Pos
     moves = np.exp(chain.weights.astype(np.float64))
     places = np.full(len(emissions), -1, dtype=np.intp)
     places[batch.rows] = np.arange(len(batch.rows))
-    forward = _forward(emitted, batch, moves, np.exp(chain.start.astype(np.float64)))
-    backward = _backward(emitted, forward, batch, moves, np.exp(chain.end.astype(np.float64)))
-    return Posterior(forward, backward, emitted, moves, places)
+    forward, backward = room.floats("forward", shape), room.floats("backward", shape)
+    _fill_forward(forward, emitted, batch, moves, np.exp(chain.start.astype(np.float64)))
+    found = Posterior(forward, backward, emitted, moves, places)
+    _fill_backward(found, batch, np.exp(chain.end.astype(np.float64)))
+    return found
 
 
 def _parts(rows: int) -> Iterator[slice]:
@@ -167,9 +200,9 @@ def _greatest(values: Floats) -> Floats:
     return values
 
 
-def _forward(emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> Floats:
-    """Return the tags' probabilities given what is up to each row, but for a factor; scale what each row emits."""
-    found, ones = np.empty_like(emitted), np.ones((len(start), 1))
+def _fill_forward(found: Floats, emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> None:
+    """Fill in the tags' probabilities given what is up to each row, but for a factor; scale what each row emits."""
+    ones = np.ones((len(start), 1))
     reached = np.broadcast_to(start, emitted[batch.steps[0]].shape) if batch.steps else found
     for number, rows in enumerate(batch.steps):
         here, weights = found[rows], emitted[rows]
@@ -183,12 +216,11 @@ def _forward(emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> Flo
             here *= scale
             weights *= scale
         reached = here
-    return found
 
 
-def _backward(emitted: Floats, forward: Floats, batch: Batch, moves: Floats, end: Floats) -> Floats:
-    """Return by what the probabilities change with what comes after each row."""
-    found, back = np.empty_like(emitted), np.ascontiguousarray(moves.T)
+def _fill_backward(of: Posterior, batch: Batch, end: Floats) -> None:
+    """Fill in by what the probabilities change with what comes after each row."""
+    found, forward, emitted, back = of.backward, of.forward, of.emitted, np.ascontiguousarray(of.moves.T)
     weighed = np.empty_like(emitted[batch.steps[0]]) if batch.steps else found
     after = slice(len(emitted), len(emitted))
     for rows in reversed(batch.steps):
@@ -200,7 +232,6 @@ def _backward(emitted: Floats, forward: Floats, batch: Batch, moves: Floats, end
             np.multiply(found[after], emitted[after], out=weighed[:size])
             np.matmul(weighed[:size], back, out=found[rows.start : going])
         after = rows
-    return found
 
 
 def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Posterior) -> Numbers:
@@ -269,8 +300,9 @@ def _candidates(
 
 def _sums(values: NDArray[np.float64] | NDArray[np.bool_], starts: Numbers, stops: Numbers) -> Floats:
     """Return the sum of the values of each range of rows."""
-    summed = np.concatenate([[0.0], np.cumsum(values)])
-    return summed[stops] - summed[starts]
+    summed: Floats = np.concatenate([[0.0], np.cumsum(values)])
+    found: Floats = summed[stops] - summed[starts]
+    return found
 
 
 def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deid_assets.extending import Grouping, Note, inputs
 from deid_crf.channels import channels
 from deid_crf.keys import keys_of
-from deid_crf.lattice import Batch, Chain, Numbers, Posterior, best, posterior
+from deid_crf.lattice import Batch, Chain, Numbers, Posterior, Room, best, posterior
 from deid_crf.model import Model
 from deid_crf.sources import Sources
 from deid_crf.statistics import Memory
@@ -60,14 +60,15 @@ class Tagger:
 
     Args:
         model: As read.
+        room: Memory to work in, which taggers may share that are asked one after another; of its own when not given.
 
     Raises:
         PluginError: The detector that was asked in training is not installed.
         InputError: A list is broken.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, room: Room | None = None) -> None:
+        self.model, self._room = model, room or Room()
         self._sources = Sources(model.predictions_of, model.lists)
         self._statistics = Memory(model.statistics)
         self._vocabulary = Vocabulary()
@@ -79,7 +80,7 @@ class Tagger:
         return self._sources.views(notes)
 
     def solve(self, views: Sequence[View]) -> Iterator[Solved]:
-        """Yield every sequence of the notes once, in order, many at a time."""
+        """Yield every sequence of the notes once, in order, many at a time; what was yielded is void when the next is asked for."""
         pad = reach(self.model.window)
         numbers = self._numbers(views, pad)
         parts: list[TokenSequence] = []
@@ -109,7 +110,7 @@ class Tagger:
 
     def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
-        emissions = np.zeros((stop - first, len(self.model.tags)), dtype=np.float32)
+        emissions = self._room.zeros("emissions", (stop - first, len(self.model.tags)))
         for table, of_channel in zip(self._tables, numbers, strict=True):
             table.add_to(emissions, of_channel, first)
         moved = [
@@ -117,7 +118,7 @@ class Tagger:
             for part in parts
         ]
         batch = Batch.of([part.rows for part in moved])
-        found = posterior(emissions, batch, self._chain)
+        found = posterior(emissions, batch, self._chain, self._room)
         return Solved(moved, found, best(emissions, batch, self._chain, found))
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.extending import ConfigError, Note, PluginError, SpanSet, load, runs_of
+from deid_assets.extending import ConfigError, Note, PluginError, SpanSet, load, runs_of, uncollected
 from deid_crf.batch.coarse import FOUND, GROUP, half_of
 from deid_crf.batch.opinions import Scores, blended, extended, scored
 from deid_crf.batch.settings import checked_least
 from deid_crf.batch.trainer import FORMAT, GIVEN, HALVES, NAME, VERSION, half_folder
 from deid_crf.detector import GROUP_CHARS, marginals_of
+from deid_crf.lattice import Room
 from deid_crf.model import ABOUT, WEIGHTS, read_model
 from deid_crf.sources import PROFILE, predicted
 from deid_crf.tagger import Tagger
@@ -61,7 +62,8 @@ class BatchCrfDetector:
         self._least = np.array([wanted.get(label.value, _OFF) for label in FOUND])
         folders = [folder / GIVEN, *(folder / half_folder(half) for half in range(HALVES))]
         # What they hear is given to them: the detector is asked once for all.
-        self._given, *self._halves = (Tagger(replace(read_model(each), predictions_of="")) for each in folders)
+        room = Room()
+        self._given, *self._halves = (Tagger(replace(read_model(each), predictions_of=""), room) for each in folders)
         digests = "".join(hashlib.sha256((each / WEIGHTS).read_bytes()).hexdigest() for each in folders)
         self.version = f"{VERSION}+{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
         asked = str(about["predictions_of"])
@@ -73,8 +75,10 @@ class BatchCrfDetector:
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order."""
         for group in runs_of(notes, chars=GROUP_CHARS):
-            heard = list(self._detector.detect(group))
-            for note, spans, found in zip(group, heard, self.opinions(group, heard), strict=True):
+            with uncollected():
+                heard = list(self._detector.detect(group))
+                opinions = self.opinions(group, heard)
+            for note, spans, found in zip(group, heard, opinions, strict=True):
                 picked = np.any(found.values >= self._least, axis=1)
                 known = [
                     replace(span, native_label="", source=self.name) for span in spans if span.label in self.labels
