@@ -19,7 +19,7 @@ def _stdnum(module: str) -> Check:
 
 
 def _digits(text: str) -> str:
-    return "".join(character for character in text if character.isdigit())
+    return "".join(filter(str.isdigit, text))
 
 
 def _high_digits(text: str) -> bool:

@@ -34,35 +34,35 @@ class NameGrammar:
         self._inverted = Inverted(lexicon)
 
     def name_at(
-        self, view: View, offset: int, *, any_case: bool = False, inverted: bool = False, titled: bool = False
+        self, view: View, first: int, *, any_case: bool = False, inverted: bool = False, titled: bool = False
     ) -> tuple[int, int] | None:
-        """Return the name that begins at ``offset``.
+        """Return the name that begins with ``words[first]``.
 
         Args:
             view: The text.
-            offset: Where a word begins.
+            first: Index of a word.
             any_case: The name may be in lower case.
             inverted: The family name may come first, with a comma.
             titled: A title stands before it, so that a word of ordinary vocabulary will do where it has a capital.
         """
-        words = view.words
-        first = view.word_from(offset)
-        if first >= len(words) or view.starts[first] != offset or degree(view, first):
+        if degree(view, first):
             return None
         if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
-        begins = pointed(view, first, any_case=any_case) or self._may_begin(words[first], any_case=any_case)
+        word = view.words[first]
+        begins = pointed(view, first, any_case=any_case) or self._may_begin(word, any_case=any_case)
         if not begins and not self._leads(view, first) and not (titled and self._may_bear_title(view, first)):
             return None
         last = self._end(view, first, any_case=any_case)
-        if last == first and not any_case and not words[first][0].isupper():
+        if last == first and not any_case and not word[0].isupper():
             return None
         return view.starts[first], self.name_end(view, last)
 
     def _end(self, view: View, first: int, *, any_case: bool) -> int:
         """Index of the last word of the name that begins with ``words[first]``."""
         words, last, index = view.words, first, first + 1
-        while index < len(words) and index - first < MAX_NAME_WORDS:
+        stop = min(len(words), first + MAX_NAME_WORDS)
+        while index < stop:
             if not (self._joins(words[index - 1], view.gaps[index]) or self._wraps(view, first, index)):
                 break
             if self._leads(view, index):
@@ -121,11 +121,13 @@ class NameGrammar:
 
     def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
-        first = view.word_from(start)
+        first = view.word_at(start)
+        if first is None:
+            return None
         inverted = "," in view.text[start:end]
         if not inverted and not any(self.kind(word) & Kind.NAME for word in view.words[first : view.word_from(end)]):
             return None
-        found = self.name_at(view, start, inverted=True)
+        found = self.name_at(view, first, inverted=True)
         if found is None or not end - 1 <= found[1] <= end + 1:
             return None
         words = view.words[first : view.word_before(found[1]) + 1]
@@ -145,19 +147,19 @@ class NameGrammar:
 
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
-        word, following = view.words[index], view.words[index + 1 : index + 3]
-        if not self.kind(word) & Kind.PARTICLE or not following or view.gaps[index + 1] not in _BLANKS:
+        word = view.words[index]
+        if not self.kind(word) & Kind.PARTICLE or view.gaps[index + 1] not in _BLANKS or index + 1 == len(view.words):
             return False
+        following = view.words[index + 1]
         if word[0].isupper() and word[1:].islower():
-            return following[0][0].isupper() and bool(self.kind(following[0]) & Kind.LAST)
-        return not word[0].isupper() or (word.isupper() and len(word) > 1 and following[0].isupper())
+            return following[0].isupper() and bool(self.kind(following) & Kind.LAST)
+        return not word[0].isupper() or (word.isupper() and len(word) > 1 and following.isupper())
 
-    def name_cased(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_cased(self, view: View, first: int) -> tuple[int, int] | None:
         """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym's thing follows."""
-        found = self.name_at(view, offset, inverted=True)
+        found = self.name_at(view, first, inverted=True)
         if found is None:
             return None
-        first = view.word_from(offset)
         word = view.words[first]
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
@@ -177,40 +179,32 @@ class NameGrammar:
             return False
         return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
 
-    def name_plain(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_plain(self, view: View, first: int) -> tuple[int, int] | None:
         """A name as ``name_cased`` finds it whose first word is a known name and no word, or a pointed initial."""
-        first = view.word_from(offset)
-        if first >= len(view.words):
-            return None
         kind = self.kind(view.words[first])
         if (kind & Kind.NAME and not kind & Kind.COMMON) or pointed(view, first):
-            return self.name_cased(view, offset)
+            return self.name_cased(view, first)
         return None
 
-    def name_lower(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_lower(self, view: View, first: int) -> tuple[int, int] | None:
         """A name that may be in lower case and whose first word is no common vocabulary."""
-        first = view.word_from(offset)
-        if first >= len(view.words):
-            return None
         kind = self.kind(view.words[first])
         plain = kind & (Kind.COMMON | Kind.STOP) and not pointed(view, first, any_case=True)
         if plain and not (kind & Kind.FIRST and self._family_follows(view, first)):
             return None
-        return self.name_at(view, offset, any_case=True)
+        return self.name_at(view, first, any_case=True)
 
-    def name_titled(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_titled(self, view: View, first: int) -> tuple[int, int] | None:
         """The name after a title; after a short one, ``Dr.``, it may be in lower case."""
-        found = self.name_at(view, offset, titled=True)
-        first = view.word_from(offset)
+        found = self.name_at(view, first, titled=True)
         title = view.words[first - 1] if first else ""
         if found is None and len(title) < MAX_TITLE_LETTERS and title[1:].islower():
-            return self.name_lower(view, offset)
+            return self.name_lower(view, first)
         return found
 
-    def name_small(self, view: View, offset: int) -> tuple[int, int] | None:
+    def name_small(self, view: View, first: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""
-        found = self.name_lower(view, offset)
-        first = view.word_from(offset)
+        found = self.name_lower(view, first)
         if found is None or found[1] <= view.stops[first] or not self.kind(view.words[first]) & Kind.NAME:
             return None
         return found

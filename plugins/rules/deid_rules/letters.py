@@ -17,21 +17,22 @@ def is_initial(word: str) -> bool:
 def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
     """Whether a word of the text is a capital with a point, ``J.``; with ``any_case``, any letter."""
     word = view.words[index]
-    return (is_initial(word) or (any_case and len(word) == 1)) and view.gaps[index + 1].startswith(".")
+    return len(word) == 1 and (any_case or word.isupper()) and view.gaps[index + 1].startswith(".")
 
 
 def degree(view: View, index: int) -> bool:
     """Whether two letters with a point between are a degree, ``M.D.``."""
-    pair = view.words[index : index + 2]
-    return len(pair) == 2 and "".join(pair) in _DEGREES and view.gaps[index + 1] == "."
+    if len(view.words[index]) > 1 or view.gaps[index + 1] != ".":
+        return False
+    return "".join(view.words[index : index + 2]) in _DEGREES
 
 
 def middle_initial(view: View, index: int) -> bool:
     """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
-    following = view.words[index + 1 : index + 2]
-    if not is_initial(view.words[index]) or not following or view.gaps[index + 1] != " ":
+    if not is_initial(view.words[index]) or view.gaps[index + 1] != " " or index + 1 == len(view.words):
         return False
-    return following[0][0].isupper() and following[0][1:2].islower()
+    following = view.words[index + 1]
+    return following[0].isupper() and following[1:2].islower()
 
 
 def has_capital(word: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
@@ -18,6 +19,9 @@ from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
 """Function from a match [start, end) of a text to its span, if any; some are given the group ``phi`` of it."""
+
+WordWalk = Callable[[View, int], tuple[int, int] | None]
+"""Function from the index of a word to a span that begins with it, if any."""
 
 Groups = Sequence[tuple[int, int]]
 """Byte offsets of the groups of a match."""
@@ -110,16 +114,19 @@ def _spanned(
 
 def _walks(lexicon: Lexicon) -> dict[str, Walk]:
     names, proper, uncased = NameGrammar(lexicon), ProperGrammar(lexicon), Uncased(lexicon)
+    forward: dict[str, WordWalk] = {
+        "name": partial(names.name_at, titled=True),
+        "name_titled": names.name_titled,
+        "name_any": partial(names.name_at, any_case=True, inverted=True),
+        "name_field": partial(names.name_at, inverted=True),
+        "name_plain": names.name_plain,
+        "name_cased": names.name_cased,
+        "name_lower": names.name_lower,
+        "name_small": names.name_small,
+        "name_known": uncased.known,
+    }
     return {
-        "name": lambda view, _, end: names.name_at(view, end, titled=True),
-        "name_titled": lambda view, _, end: names.name_titled(view, end),
-        "name_any": lambda view, _, end: names.name_at(view, end, any_case=True, inverted=True),
-        "name_field": lambda view, _, end: names.name_at(view, end, inverted=True),
-        "name_plain": lambda view, _, end: names.name_plain(view, end),
-        "name_cased": lambda view, _, end: names.name_cased(view, end),
-        "name_lower": lambda view, _, end: names.name_lower(view, end),
-        "name_small": lambda view, _, end: names.name_small(view, end),
-        "name_known": lambda view, _, end: uncased.known(view, end),
+        **{name: _from_word(walk) for name, walk in forward.items()},
         "name_margin": uncased.margin,
         "name_author": uncased.author,
         "name_line": names.name_line,
@@ -130,6 +137,16 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "proper_plain": proper.after_plain,
         "proper_back": proper.before,
     }
+
+
+def _from_word(walk: WordWalk) -> Walk:
+    """A walk that begins with the word that starts where the match ends."""
+
+    def walked(view: View, _: int, end: int) -> tuple[int, int] | None:
+        first = view.word_at(end)
+        return None if first is None else walk(view, first)
+
+    return walked
 
 
 def _span(group: tuple[int, int], view: View) -> tuple[int, int]:

@@ -29,11 +29,8 @@ class Uncased:
     def __init__(self, lexicon: Lexicon) -> None:
         self.kind = lexicon.kind
 
-    def known(self, view: View, offset: int) -> tuple[int, int] | None:
+    def known(self, view: View, first: int) -> tuple[int, int] | None:
         """A given with a family name in lower case, ``john smith`` or ``smith, john``; the given name is no word."""
-        first = view.word_from(offset)
-        if first >= len(view.starts) or view.starts[first] != offset:
-            return None
         word = view.words[first]
         kind = self.kind(word)
         if not kind & Kind.NAME or (kind & _COMMON and not kind & Kind.LAST) or not word.islower():

@@ -130,6 +130,11 @@ class View:
         """Index of the first word that starts at or after an offset."""
         return bisect_left(self.starts, offset)
 
+    def word_at(self, offset: int) -> int | None:
+        """Index of the word that starts at an offset, if one does."""
+        index = bisect_left(self.starts, offset)
+        return index if index < len(self.starts) and self.starts[index] == offset else None
+
     def word_before(self, offset: int) -> int:
         """Index of the last word that ends at or before an offset, or -1."""
         return bisect_right(self.stops, offset) - 1
