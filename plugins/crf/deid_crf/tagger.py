@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from deid_assets.extending import Grouping, Note, inputs
 from deid_crf.channels import channels
 from deid_crf.keys import keys_of
-from deid_crf.lattice import Batch, Chain, Numbers, Posterior, Room, best, posterior
+from deid_crf.lattice import Batch, Chain, Numbers, Posterior, Room, posterior
 from deid_crf.model import Model
+from deid_crf.search import best
 from deid_crf.sources import Sources
 from deid_crf.statistics import Memory
 from deid_crf.view import View

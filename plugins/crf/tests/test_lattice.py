@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.tagging import TagScheme, follows, may_begin, may_end, tag_set
-from deid_crf.lattice import Batch, Chain, best, posterior
+from deid_crf.lattice import Batch, Chain, posterior
+from deid_crf.search import best
 
 SCHEMES = list(TagScheme)
 

@@ -14,9 +14,10 @@ from deid_crf.checkpoint import FOLDER, STATE, read_search, write_search
 from deid_crf.evidence import Evidence
 from deid_crf.examples import Example
 from deid_crf.keys import Keys
-from deid_crf.lattice import Batch, Chain, best, posterior
+from deid_crf.lattice import Batch, Chain, posterior
 from deid_crf.likelihood import Likelihood
 from deid_crf.minimise import Search, minimise
+from deid_crf.search import best
 from deid_crf.view import View
 from deid_crf.weights import Weights
 
