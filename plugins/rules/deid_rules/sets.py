@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import re2
 
@@ -12,8 +12,9 @@ from deid_assets.extending import ConfigError
 from deid_rules.loosened import loosened
 from deid_rules.patterns import Compiled, Pattern, compile_pattern
 
+T = TypeVar("T")
 _SET_BYTES = 16 << 20
-_SET_SIZE = 28
+_SET_SIZE = 48
 """Patterns per set. Larger ones are a little faster once warm, but their automata take more memory and time to grow."""
 _SENTINEL = rb"\z"
 """Occurs in every text. A set that runs out of memory answers as if nothing occurred; this gives it away."""
@@ -24,15 +25,15 @@ class PatternSet:
     """Patterns that are looked for together; each is compiled alone when it first occurs.
 
     Args:
-        patterns: At most ``_SET_SIZE`` of them.
+        patterns: At most ``_SET_SIZE`` of them, each with its looser form.
         origin: Language, named in errors.
 
     Raises:
         ConfigError: A pattern is not RE2 or does not fit the memory of a set.
     """
 
-    def __init__(self, patterns: Sequence[Pattern], origin: str) -> None:
-        self.patterns, self._origin = patterns, origin
+    def __init__(self, patterns: Sequence[tuple[Pattern, str]], origin: str) -> None:
+        self.patterns, self._origin = [pattern for pattern, _ in patterns], origin
         self._compiled: dict[tuple[int, bool], Compiled] = {}
         self._set = _set_of(patterns, origin)
 
@@ -63,16 +64,17 @@ class PatternSet:
 def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
     """Return the patterns in sets of such as begin alike.
 
-    An automaton for patterns that all begin with a digit rests while there is none; one for such as begin with digits,
-    capitals and words has a state for each way in which these can be under way at once.
+    An automaton for patterns that all begin with a digit or mark rests while there is none; one for such as begin with
+    digits, capitals and words has a state for each way in which these can be under way at once.
     """
-    alike: dict[str, list[Pattern]] = {}
+    alike: dict[str, list[tuple[Pattern, str]]] = {}
     for pattern in patterns:
-        alike.setdefault(_opening(pattern.regex), []).append(pattern)
+        loose = loosened(pattern.regex)
+        alike.setdefault(_opening(loose), []).append((pattern, loose))
     return [PatternSet(run, origin) for group in alike.values() for run in _runs(group)]
 
 
-def _runs(patterns: Sequence[Pattern]) -> list[Sequence[Pattern]]:
+def _runs(patterns: Sequence[T]) -> list[Sequence[T]]:
     """The patterns in runs of about the same size."""
     size = -(-len(patterns) // -(-len(patterns) // _SET_SIZE))
     return [patterns[at : at + size] for at in range(0, len(patterns), size)]
@@ -81,28 +83,26 @@ def _runs(patterns: Sequence[Pattern]) -> list[Sequence[Pattern]]:
 def _opening(regex: str) -> str:
     """What kind of character a pattern seems to begin with; a wrong guess costs time, no finding."""
     if "^" in regex[:10] or "[\\r\\n" in regex[:30]:
-        return "any" if "[^" in regex[:6] else "line"
+        return "line"
     found = _OPENING.match(regex)
     first, more = found.groups() if found else ("", "")
-    if first.isdigit() or first == r"\d" or (first == "[" and (more[:1].isdigit() or more == r"\d")):
-        return "digit"
     if first.isalpha():
-        return "word" if regex.startswith("(?i") or first.islower() else "Word"
+        return "word" if regex.startswith("(?i") or first.islower() else "capital"
     if first == "[" and more == "A-":
-        return "letter"
+        return "capital"
     return "word" if first == "[" and more.isalpha() else "mark"
 
 
-def _set_of(patterns: Sequence[Pattern], origin: str) -> Any:
+def _set_of(patterns: Sequence[tuple[Pattern, str]], origin: str) -> Any:
     """The engine's set of the patterns, and of one more that always occurs."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _SET_BYTES
     options.log_errors = False
     made = re2.Set.SearchSet(options)
-    for pattern in patterns:
+    for pattern, loose in patterns:
         try:
-            made.Add(loosened(pattern.regex).encode())
+            made.Add(loose.encode())
         except re2.error as error:
             raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     made.Add(_SENTINEL)

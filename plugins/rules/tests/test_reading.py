@@ -42,7 +42,7 @@ def test_matches_are_those_of_finditer(data: bytes, regex: str) -> None:
 def test_set_without_memory_is_an_error_and_not_an_absence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sets, "_SET_BYTES", 1_000)
     with pytest.raises(ConfigError, match="en: a set of 1 patterns needs more memory"):
-        sets.PatternSet([Pattern("p", "[a-z]{0,60}x[a-z]{9}")], "en")
+        sets.pattern_sets([Pattern("p", "[a-z]{0,60}x[a-z]{9}")], "en")
 
 
 def test_sets_hold_each_pattern_once() -> None:
