@@ -12,7 +12,7 @@ import numpy as np
 
 from deid_assets.extending import Note, PluginError, Span, load
 from deid_crf.lists import Lists
-from deid_crf.view import Prediction, View, views_of
+from deid_crf.view import Pieces, Prediction, View, views_of
 
 PROFILE = "meddocan"
 """Profile of the rules that leaves no category out."""
@@ -31,6 +31,7 @@ class Sources:
     """
 
     def __init__(self, predictions_of: str, lists: Sequence[Path]) -> None:
+        self._pieces = Pieces()
         self._lists = Lists(lists) if lists else None
         self._detector = None
         if predictions_of:
@@ -43,7 +44,7 @@ class Sources:
 
     def views(self, notes: Sequence[Note]) -> list[View]:
         """Return the notes with what the sources say of each token."""
-        views = views_of([note.text for note in notes])
+        views = views_of([note.text for note in notes], self._pieces)
         if self._detector is not None:
             views = predicted(views, [spans.spans for spans in self._detector.detect(notes)])
         if self._lists is not None:

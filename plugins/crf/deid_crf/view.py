@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import TOKEN, Token
-from deid_crf.words import normal
+from deid_crf.words import REMEMBERED, normal
 
 Prediction = tuple[int, int, str]
 """First token, one past the last token, label."""
+_LONGEST_PIECE = 40
+"""Characters of what is remembered."""
 _LAST_BLANK = 0x3000
 _IS_TEXT = np.array([not chr(code).isspace() for code in range(_LAST_BLANK + 2)])
 """Whether each character is no blank; the last entry stands for all that follow."""
@@ -40,7 +42,7 @@ class View:
     @classmethod
     def of(cls, text: str) -> View:
         """Return a text's view, without predictions and lists."""
-        return views_of([text])[0]
+        return views_of([text], Pieces())[0]
 
     @property
     def tokens(self) -> list[Token]:
@@ -53,12 +55,32 @@ class View:
         return [normal(word) for word in self.words]
 
 
-def views_of(texts: Sequence[str]) -> list[View]:
+class Pieces(dict[str, list[str]]):
+    """The tokens of what stands between blanks, found when it is first met: no token holds a blank."""
+
+    def __missing__(self, piece: str) -> list[str]:
+        found = TOKEN.findall(piece)
+        if len(piece) <= _LONGEST_PIECE:
+            if len(self) >= REMEMBERED:
+                self.clear()
+            self[piece] = found
+        return found
+
+    def words(self, text: str) -> list[str]:
+        """Return the tokens of a text."""
+        return [*chain.from_iterable(map(self.__getitem__, text.split()))]
+
+
+def views_of(texts: Sequence[str], pieces: Pieces) -> list[View]:
     """Return the texts' views, without predictions and lists.
 
     Tokens hold every character that is no blank once, so their offsets follow from their lengths.
+
+    Args:
+        texts: In any order.
+        pieces: Learns what stands in them.
     """
-    words = [TOKEN.findall(text) for text in texts]
+    words = [*map(pieces.words, texts)]
     lengths = np.fromiter(map(len, chain.from_iterable(words)), np.int64)
     stops = np.cumsum(lengths)
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)

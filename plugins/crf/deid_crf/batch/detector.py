@@ -21,7 +21,7 @@ from deid_crf.lattice import Room
 from deid_crf.model import ABOUT, WEIGHTS, read_model
 from deid_crf.sources import PROFILE, predicted
 from deid_crf.tagger import Tagger
-from deid_crf.view import views_of
+from deid_crf.view import Pieces, views_of
 
 _OFF = 2.0
 """Of a category that is not looked for: no probability reaches it."""
@@ -62,7 +62,7 @@ class BatchCrfDetector:
         self._least = np.array([wanted.get(label.value, _OFF) for label in FOUND])
         folders = [folder / GIVEN, *(folder / half_folder(half) for half in range(HALVES))]
         # What they hear is given to them: the detector is asked once for all.
-        room = Room()
+        room, self._pieces = Room(), Pieces()
         self._given, *self._halves = (Tagger(replace(read_model(each), predictions_of=""), room) for each in folders)
         digests = "".join(hashlib.sha256((each / WEIGHTS).read_bytes()).hexdigest() for each in folders)
         self.version = f"{VERSION}+{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
@@ -92,7 +92,7 @@ class BatchCrfDetector:
             notes: In any order.
             heard: What the detector found in each.
         """
-        views = views_of([note.text for note in notes])
+        views = views_of([note.text for note in notes], self._pieces)
         with_heard = predicted(views, [spans.spans for spans in heard])
         given = [*scored(marginals_of(self._given, with_heard), self._given.model.labels)]
         of_batch: dict[int, Scores] = {}
