@@ -6,7 +6,8 @@ DEID_CORPORA=<folder with annotated/ and raw/> python benchmarks/bench_crf.py [-
 were chosen on the train part of MEDDOCAN alone. ``folds`` cross-validates on development sets that are too small to be
 split. Spans are right when boundaries and the corpus' own label are. ``synthetic`` trains on notes of the generator and
 asks what the union of rules and CRF gains, and what it covers needlessly, on corpora that neither has seen. ``speed``
-trains on English synthetic notes and reads 400 others of 2 KB with some 18 identifiers.
+trains on English synthetic notes and reads 400 others of 2 KB with some 18 identifiers; with ``--processes`` also in as
+many processes at once, each with its share of the notes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import argparse
 import json
 import os
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -24,8 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_rules import sized_notes
 from conditions import conditions
+from crf_speed import show_speed
 
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
@@ -67,7 +67,6 @@ RAW = {
 }
 RAW_NOTES = 250
 SCORES = (0.5, 0.9, 0.95, 0.99, 0.999)
-PASSES, SPEED_NOTES, SPEED_SEED = 8, 400, 7
 PARTS = (*SPLIT, "folds", "synthetic", "speed")
 
 
@@ -87,6 +86,7 @@ def main() -> None:
     parser.add_argument("--settings", type=json.loads, default={}, help="JSON, in place of the defaults")
     parser.add_argument("--scheme", type=TagScheme, choices=list(TagScheme), default=TagScheme.BIO)
     parser.add_argument("--notes", type=int, default=25, help="synthetic notes per language")
+    parser.add_argument("--processes", type=int, default=1, help="of speed: how many read at once, from 2 on")
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", ""))
     if not (root / "annotated").is_dir():
@@ -98,7 +98,7 @@ def main() -> None:
         elif part == "folds":
             _show_folds(root, options.settings, options.scheme)
         elif part == "speed":
-            _show_speed(options.settings, options.scheme)
+            _show_speed(options.settings, options.scheme, options.processes)
         else:
             _show_synthetic(root, options.settings, options.scheme, notes=options.notes)
 
@@ -197,33 +197,14 @@ def _show_folds(root: Path, settings: Mapping[str, Any], scheme: TagScheme) -> N
         print(f"| {name} | {len(documents)} | {_ratios(total)}", flush=True)
 
 
-def _show_speed(settings: Mapping[str, Any], scheme: TagScheme) -> None:
+def _show_speed(settings: Mapping[str, Any], scheme: TagScheme, processes: int) -> None:
     documents = [
         Document(note, DisjointSpans(spans.note_id, spans.digest, spans.spans))
         for note, spans in make_corpus(lang="en", notes=100, seed=SEED)
     ]
     with tempfile.TemporaryDirectory() as out:
         _train(documents, Path(out), settings, scheme, native=False)
-        rules, crf = _rates("rules", {"profile": "meddocan"}), _rates("crf", {"model": out})
-    print("\n### 400 synthetic notes of 2 KB, notes/s of CPU time of one core, passes after the first\n")
-    print("| detector | best | median |\n|:--|--:|--:|")
-    for name, found in (("rules", rules), ("crf with the predictions of rules", crf)):
-        print(f"| {name} | {max(found):,.0f} | {statistics.median(found):,.0f} |")
-    own = sorted(1e3 / one - 1e3 / other for one, other in zip(crf, rules, strict=True))
-    print(
-        f"\nThe CRF's own part: {1e3 / max(crf) - 1e3 / max(rules):.2f} ms a note at best, median {own[len(own) // 2]:.2f}"
-    )
-
-
-def _rates(name: str, options: Mapping[str, Any]) -> list[float]:
-    """Return the notes per second of CPU time of each pass after the first."""
-    notes, detector = sized_notes(SPEED_NOTES, SPEED_SEED), load(name, options=options)
-    found = []
-    for _ in range(PASSES + 1):
-        started = time.process_time()
-        list(detector.detect(notes))
-        found.append(len(notes) / (time.process_time() - started))
-    return found[1:]
+        show_speed(out, processes)
 
 
 def _show_synthetic(root: Path, settings: Mapping[str, Any], scheme: TagScheme, *, notes: int) -> None:
