@@ -33,7 +33,7 @@ class Kind:
     ARTICLE = 8192
     PERSON_VERB = 16384
     PHRASE = 32768
-    PAIR = 65536
+    ALONE = 65536
     LETTER = 131072
     NAME = FIRST | LAST
     ANY = PHRASE - 1
@@ -62,6 +62,8 @@ PHRASE_LABELS: Mapping[str, Phi] = PHRASE_LISTS
 
 REMEMBERED_WORDS = 30_000
 MIN_STEM_LETTERS = 3
+NEAR = 3
+"""Words after the first of a phrase that is not long."""
 Entries = Sequence[tuple[tuple[str, ...], Phi]]
 Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
 """First word, second word or the empty string, then the rest from the second word on with its category."""
@@ -172,7 +174,7 @@ class Lexicon:
         self.flags: Callable[[str], int] = _Memory(self._flags_of).__getitem__
         """Kinds of a word, and whether it is one letter or begins a phrase: what is asked of each with a capital.
 
-        ``PAIR`` where it begins a phrase of two words, ``PHRASE`` where it is one or begins one of more.
+        ``PHRASE`` where at most ``NEAR`` words follow in a phrase, ``ALONE`` where none does, or more.
         """
 
     def is_phrase(self, words: Sequence[str]) -> bool:
@@ -190,7 +192,7 @@ class Lexicon:
     def _flags_of(self, word: str) -> int:
         flags = self.kind(word) | (Kind.LETTER if len(word) == 1 else 0)
         for rest, _ in chain.from_iterable(self.phrases_at(word).values()):
-            flags |= Kind.PAIR if len(rest) == 1 else Kind.PHRASE
+            flags |= Kind.PHRASE if 1 <= len(rest) <= NEAR else Kind.ALONE
         return flags
 
     def _kinds(self, key: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.lexicon import Kind
+from deid_rules.lexicon import NEAR, Kind
 from deid_rules.view import View
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ class PlaceFinder:
     def __init__(self, grammar: NameGrammar) -> None:
         self._kind, self._phrases_at = grammar.kind, grammar.lexicon.phrases_at
 
-    def may_begin(self, flags: NDArray[np.int64], followed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def may_begin(self, flags: NDArray[np.int64], ahead: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each capitalised word may begin a phrase; others need no closer look.
 
         Args:
             flags: What the lexicon says of the words.
-            followed: Whether the next word has a capital too, as the last of a phrase has.
+            ahead: How many words on the next capital is, 0 for none; the last word of a phrase has one.
         """
-        phrase: NDArray[np.bool_] = flags & Kind.PHRASE > 0
-        return phrase | (followed & (flags & Kind.PAIR > 0))
+        near: NDArray[np.bool_] = (ahead > 0) & (ahead <= NEAR)
+        return (near & (flags & Kind.PHRASE > 0)) | (flags & Kind.ALONE > 0)
 
     def find(self, view: View, begun: Sequence[int]) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word.

@@ -120,11 +120,11 @@ class Rulebook:
         flags = np.fromiter(map(self._grammar.lexicon.flags, words), np.int64)
         at = np.concatenate([view.capitals for view in views])
         ends = np.cumsum([len(view.capitals) for view in views])
-        followed = np.append(at[1:] == at[:-1] + 1, False)
-        followed[ends[ends > 0] - 1] = False
-        following = np.append(flags[1:], 0) * followed
+        ahead = np.append(at[1:] - at[:-1], 0)
+        ahead[ends[ends > 0] - 1] = 0
+        following = np.append(flags[1:], 0) * (ahead == 1)
         names = self._names.may_begin(flags, following).nonzero()[0]
-        places = self._places.may_begin(flags, followed).nonzero()[0]
+        places = self._places.may_begin(flags, ahead).nonzero()[0]
         named = list(zip(at[names].tolist(), (flags[names] & (Kind.ANY | Kind.LETTER)).tolist(), strict=True))
         placed = at[places].tolist()
         name_ends, place_ends = np.searchsorted(names, ends).tolist(), np.searchsorted(places, ends).tolist()
