@@ -34,7 +34,10 @@ def _settle(group: list[Candidate], stop: int, text: str) -> list[Candidate]:
     if len(group) <= 1:
         return group
     origin = group[0].start
-    best = min(group, key=_rank)
+    best = group[0]
+    for other in group[1:]:
+        if other.score >= best.score and _rank(other) < _rank(best):
+            best = other
     if best.start == origin and best.end == stop:
         return [best]  # as mostly: nothing sticks out
     ranked = sorted(group, key=_rank)

@@ -87,7 +87,8 @@ class RulesDetector:
             yield from found
 
     def _spans(self, note: Note, found: Sequence[Candidate]) -> SpanSet:
-        spans = [Span(c.start, c.end, c.label, c.score, self.name, c.native) for c in found]
+        name = self.name
+        spans = [Span(start, end, label, score, name, native) for start, end, label, score, _, native in found]
         return SpanSet(note.note_id, note.digest, tuple(spans))
 
     def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:

@@ -76,15 +76,16 @@ class NameFinder:
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         if kind & Kind.LETTER:
             return self._initialled(view, index) if view.text.startswith(".", view.stops[index]) else None
-        found = self._ordered(view, index, kind)
-        return None if found is None or self._eponymous(view, index) else found
+        gap = view.gaps[index + 1]
+        found = self._ordered(view, index, kind, gap)
+        return None if found is None or (gap in _BINDING and self._eponymous(view, index)) else found
 
-    def _ordered(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
-        """The name in the first order that fits; each order needs its first word to be of some kind."""
+    def _ordered(self, view: View, index: int, kind: int, gap: str) -> tuple[int, float, str] | None:
+        """The name in the first order that fits; each order needs its first word to be of some kind, and a gap."""
         if self._pairs_only and view.words[index].isupper() and not kind & Kind.COMMON:
             return self._surname_first(view, index)
-        found = self._inverted(view, index, kind) if kind & Kind.LAST else None
-        if found is None and kind & Kind.FIRST:
+        found = self._inverted(view, index, kind) if gap == ", " and kind & Kind.LAST else None
+        if gap in _BLANK and kind & Kind.FIRST:
             found = self._pair(view, index, kind)
         if self._pairs_only or not kind:
             return found or self._given_last(view, index, kind)
@@ -172,7 +173,7 @@ class NameFinder:
     def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
         words, at = view.words, index + 1
-        if at >= len(words) or view.gaps[at] != ", ":
+        if at >= len(words):
             return None
         following = self._kind(words[at])
         if not following & Kind.FIRST or not words[at][0].isupper() or (kind | following) & (Kind.COMMON | Kind.PLACE):
@@ -207,20 +208,16 @@ class NameFinder:
         word = view.words[index]
         if kind & (Kind.COMMON | Kind.EPONYM) or len(word) < 3:
             return None
-        if (
-            without_possessive(word).isupper()
-            or (len(word) == 3 and not word[1:].islower())
-            or self._after_article(view, index)
-        ):
+        if without_possessive(word).isupper() or (len(word) == 3 and not word[1:].islower()):
+            return None
+        before = self._kind(view.words[index - 1]) if index else 0
+        if before & Kind.ARTICLE and view.gaps[index] == " ":
             return None
         if kind & Kind.PLACE:
             return (index, GIVEN_PLACE, "name_or_place") if kind & Kind.FIRST else None
-        if self._cued(view, index):
+        if before & Kind.CUE and self._cued(view, index):
             return index, CUED, "name_cue"
         return index, SINGLE_FIRST if kind & Kind.FIRST else SINGLE_LAST, "name_single"
-
-    def _after_article(self, view: View, index: int) -> bool:
-        return index > 0 and view.gaps[index] == " " and bool(self._kind(view.words[index - 1]) & Kind.ARTICLE)
 
     def _cued(self, view: View, index: int) -> bool:
         if index == 0:

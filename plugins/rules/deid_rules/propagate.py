@@ -8,7 +8,7 @@ from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.letters import degree, is_initial, pointed, without_possessive
-from deid_rules.lexicon import Kind
+from deid_rules.lexicon import MIN_STEM_LETTERS, Kind
 from deid_rules.view import View, key_of
 
 STRONG, STRONGEST, PROPAGATED = 0.75, 0.85, 0.7
@@ -49,11 +49,12 @@ def propagate(
 
 def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
     """Indexes of the words that are not found yet, and of capitalised ones that are among them without their ending."""
-    stems = grammar.lexicon.stems
+    stems, beginnings = grammar.lexicon.stems, {word[:MIN_STEM_LETTERS] for word in words}
     inflected = grammar.lexicon.inflects and (
         index
         for index, word in zip(view.capitals.tolist(), view.capital_words, strict=True)
-        if view.starts[index] not in found
+        if word.lower()[:MIN_STEM_LETTERS] in beginnings
+        and view.starts[index] not in found
         and not words.isdisjoint(stems(key := key_of(word)))
         and not grammar.kind(key) & Kind.COMMON
     )
