@@ -62,7 +62,7 @@ def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar
 
 
 def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
-    """Indexes of the words that are not found yet."""
+    """Indexes of the words that are not found yet; ``found`` holds where those start that are."""
     lowered = view.text.lower()
     if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
         # Many words, or letters in lower case that are more letters or other ones within a word.

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.extending import Phi
 from deid_rules import propagate, sets
 from deid_rules.language import read_language
+from deid_rules.lexicon import Kind, Lists
 from deid_rules.patterns import Pattern, matches
+from deid_rules.rulebook import Rulebook, Rules
 from deid_rules.view import View, views_of, words_of
 
 TEXTS = st.text(alphabet="aB'-’ \né‐Ωжß😀İ.1\u0301", max_size=40)
@@ -57,7 +60,32 @@ def test_sets_hold_each_pattern_once() -> None:
 def test_few_and_many_words_are_sought_alike(text: str) -> None:
     view = View(text)
     words = {"ana", "nan", "aan", "na"}
-    found = {index for index in range(len(view.words)) if index % 3 == 0}
+    found = set(view.starts[::3])
     few = sorted(set(propagate._standing(view, words, found)))
-    assert few == [index for index in range(len(view.words)) if view.key(index) in words and index not in found]
+    assert few == [index for index in range(len(view.words)) if view.key(index) in words and index % 3]
     assert all(left < right for left, right in pairwise(few))
+
+
+PHRASES = ("The trails of Frisco", "The Old north", "French Isle", "Old Isle of north old Rhyl", "Rhyl", "French isle")
+NAMES = ("Xolani Garcia", "J. de Garcia", "Garcia, Stephanie")
+PIECES = (*PHRASES, *NAMES, "Stephanie", "Garcia", "Wood", "Xolani", "J", "The", "of", "1.")
+
+
+@settings(deadline=None)
+@given(texts=st.lists(st.lists(st.sampled_from(PIECES)).map(" ".join), min_size=1, max_size=4))
+def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str]) -> None:
+    lists = Lists()
+    lists.add_phrases(Phi.CITY, PHRASES)
+    english, common = (Rules(read_language(code), ()) for code in ("en", "any"))
+    rulebook = Rulebook([english], common, [lists], allowed=frozenset(Phi), min_score=0.0)
+    views = views_of(texts)
+    for view, named, placed in zip(views, *rulebook._begun(views), strict=True):
+        kinds = [(index, rulebook._grammar.lexicon.flags(view.words[index])) for index in view.capitals.tolist()]
+        every = [
+            (index, kind & (Kind.ANY | Kind.LETTER))
+            for index, kind in kinds
+            if not kind & Kind.STOP and (not kind & Kind.ANY or kind & (Kind.NAME | Kind.LETTER))
+        ]
+        assert list(rulebook._names.find(view, named)) == list(rulebook._names.find(view, every))
+        found = list(rulebook._places.find(view, placed))
+        assert found == list(rulebook._places.find(view, view.capitals.tolist()))
