@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deid_rules.paged import encoded
@@ -164,32 +165,40 @@ def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tu
     joined = "\n".join(("", *(texts[at] for at in run), ""))
     codes: NDArray[Any] = np.frombuffer(joined.encode(encoding), _NUMBERS[encoding])
     starts, stops, capital, inside = _borders(codes)
-    blanked = codes.copy()
-    np.putmask(blanked, ~inside, ord(" "))
-    # The same again with the words alone that begin with a capital.
     capitals = np.flatnonzero(capital)
     turns = np.zeros(len(codes), np.int8)
     turns[starts[capitals] + 1] = 1
     turns[stops[capitals] + 1] -= 1
-    among = codes.copy()
-    np.putmask(among, np.cumsum(turns, dtype=np.int8) == 0, ord(" "))
+    # Once with all words, once with those alone that begin with a capital.
+    blanked, among = (_blanked(codes, kept) for kept in (inside, np.cumsum(turns, dtype=np.int8).astype(bool)))
     capital_words = among.tobytes().decode(encoding).split()
     begins = np.cumsum([1, *(len(texts[at]) + 1 for at in run)])
     firsts = np.searchsorted(starts, begins - 1)
-    cut_at = [begins.tolist(), firsts.tolist(), np.searchsorted(capitals, firsts).tolist()]
-    for number, at in enumerate(run):
-        (begin, end), (first, last), (first_capital, last_capital) = (each[number : number + 2] for each in cut_at)
+    capital_firsts = np.searchsorted(capitals, firsts)
+    before = np.repeat(begins[:-1] - 1, np.diff(firsts))
+    starts, stops = starts - before, stops - before
+    capitals -= np.repeat(firsts[:-1], np.diff(capital_firsts))
+    parts = (pairwise(each.tolist()) for each in (begins, firsts, capital_firsts))
+    for at, (begin, end), (first, last), (start, stop) in zip(run, *parts, strict=True):
         yield (
             at,
             Cut(
-                starts[first:last] - (begin - 1),
-                stops[first:last] - (begin - 1),
-                capitals[first_capital:last_capital] - first,
-                capital_words[first_capital:last_capital],
+                starts[first:last],
+                stops[first:last],
+                capitals[start:stop],
+                capital_words[start:stop],
                 blanked[begin : end - 1],
                 encoding,
             ),
         )
+
+
+def _blanked(codes: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """The codes with a blank, which is less than all that is in a word, for each that is not kept."""
+    import numpy as np  # noqa: PLC0415
+
+    blanked: NDArray[Any] = np.maximum(codes * kept, codes.dtype.type(ord(" ")))
+    return blanked
 
 
 def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
