@@ -83,13 +83,16 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
     surest: dict[tuple[int, int], bool] = {}
     for start, end, _, score, *_ in names:
         surest[start, end] = score >= STRONGEST or surest.get((start, end), False)
+    starts, stops = view.starts, view.stops
     found: set[int] = set()
     words: dict[str, bool] = {}
     for (start, end), sure in surest.items():
-        first, after = view.word_from(start), view.word_before(end) + 1
-        found.update(view.starts[first:after])
-        for word in view.words[first:after]:
+        index = view.word_from(start)
+        while index < len(stops) and stops[index] <= end:
+            found.add(starts[index])
+            word = view.words[index]
             words[word] = sure or words.get(word, False)
+            index += 1
     known: set[str] = set()
     common: set[str] = set()
     for word, sure in words.items():

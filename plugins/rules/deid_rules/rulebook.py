@@ -135,6 +135,8 @@ class Rulebook:
     ) -> list[Candidate]:
         found += self._places.find(view, placed)
         found += self._names.find(view, named)
+        if not found:
+            return found
         kept = [candidate for candidate in found if candidate.rule in self._kept_ids]
         found = [c for c in found if c.score >= self._min_score and c.label in self._allowed]
         found = _outside(found, kept, self._kept_ids)
@@ -152,7 +154,7 @@ def _parts(items: list[T], ends: Sequence[int]) -> list[list[T]]:
 
 def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
     """Candidates that lie within no kept range of a higher score; the kept ranges themselves are left out."""
-    if not kept:
+    if not kept or not found:
         return found
     ranges = [(keep.start, keep.end, keep.score) for keep in sorted(kept, key=START)]
     survivors, at = [], 0
