@@ -61,7 +61,7 @@ class NameGrammar:
     def _end(self, view: View, first: int, *, any_case: bool) -> int:
         """Index of the last word of the name that begins with ``words[first]``."""
         words, last, index = view.words, first, first + 1
-        stop = min(len(words), first + MAX_NAME_WORDS)
+        stop = min(len(view.starts), first + MAX_NAME_WORDS)
         while index < stop:
             if not (self._joins(words[index - 1], view.gaps[index]) or self._wraps(view, first, index)):
                 break
@@ -96,7 +96,7 @@ class NameGrammar:
             view.words[index][0].isupper()
             and len(view.words[index]) > 1
             and not kind & (Kind.STOP | Kind.COMMON)
-            and (bool(kind & Kind.LAST) or any(self.kind(word) & Kind.FIRST for word in view.words[first:index]))
+            and (bool(kind & Kind.LAST) or any(self.kind(word) & Kind.FIRST for word in view.between(first, index)))
         )
 
     def _may_bear_title(self, view: View, index: int) -> bool:
@@ -104,7 +104,7 @@ class NameGrammar:
         title = view.words[index - 1] if index else ""
         if not 1 < len(title) < MAX_TITLE_LETTERS or not title[1:].islower() or view.gaps[index] not in (" ", ". "):
             return False
-        word, following = view.words[index], view.words[index + 1 : index + 2]
+        word, following = view.words[index], view.between(index + 1, index + 2)
         ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
         kind = self.kind(word)
         return word[0].isupper() and word[1:].islower() and ends and (not kind & Kind.STOP or bool(kind & Kind.LAST))
@@ -114,7 +114,7 @@ class NameGrammar:
         found = self.name_header(view, start, end)
         if found is None:
             return None
-        words = view.words[view.word_from(start) : view.word_before(found[1]) + 1]
+        words = view.between(view.word_from(start), view.word_before(found[1]) + 1)
         known = any(self.kind(word) & Kind.NAME and not self.kind(word) & Kind.COMMON for word in words)
         given = any(self.kind(word) & Kind.FIRST for word in words)
         return found if (known and given) or ("," in view.text[start:end] and is_initial(words[-1])) else None
@@ -125,12 +125,12 @@ class NameGrammar:
         if first is None:
             return None
         inverted = "," in view.text[start:end]
-        if not inverted and not any(self.kind(word) & Kind.NAME for word in view.words[first : view.word_from(end)]):
+        if not inverted and not any(self.kind(word) & Kind.NAME for word in view.between(first, view.word_from(end))):
             return None
         found = self.name_at(view, first, inverted=True)
         if found is None or not end - 1 <= found[1] <= end + 1:
             return None
-        words = view.words[first : view.word_before(found[1]) + 1]
+        words = view.between(first, view.word_before(found[1]) + 1)
         kinds = [self.kind(word) for word in words if len(word) > 1 and not self.kind(word) & Kind.PARTICLE]
         if (
             not kinds
@@ -148,7 +148,7 @@ class NameGrammar:
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
         word = view.words[index]
-        if not self.kind(word) & Kind.PARTICLE or view.gaps[index + 1] not in _BLANKS or index + 1 == len(view.words):
+        if not self.kind(word) & Kind.PARTICLE or view.gaps[index + 1] not in _BLANKS or index + 1 == len(view.starts):
             return False
         following = view.words[index + 1]
         if word[0].isupper() and word[1:].islower():
@@ -164,18 +164,18 @@ class NameGrammar:
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
             return None
-        initialled = first + 2 < len(view.words) and pointed(view, first + 1) and view.words[first + 2].islower()
+        initialled = first + 2 < len(view.starts) and pointed(view, first + 1) and view.words[first + 2].islower()
         if kind & Kind.EPONYM and not initialled and (not kind & Kind.FIRST or self.eponymous(view, first)):
             return None
         if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
-            words = view.words[first : view.word_before(found[1]) + 1]
+            words = view.between(first, view.word_before(found[1]) + 1)
             return found if any(self.kind(each) & Kind.FIRST for each in words) else None
         return found
 
     def eponymous(self, view: View, index: int) -> bool:
         """Whether a word such as ``disease`` follows, with or without a possessive."""
         at = index + 1
-        if at >= len(view.words) or view.gaps[at].strip("'\u2019 \u00a0\r\n-"):
+        if at >= len(view.starts) or view.gaps[at].strip("'\u2019 \u00a0\r\n-"):
             return False
         return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
 
@@ -211,7 +211,7 @@ class NameGrammar:
 
     def _family_follows(self, view: View, index: int) -> bool:
         """Whether a family name that is no word comes next, as in ``mark silva``."""
-        following = view.words[index + 1 : index + 2]
+        following = view.between(index + 1, index + 2)
         kind = self.kind(following[0]) if following else 0
         return view.gaps[index + 1] in _BLANKS and bool(kind & Kind.LAST) and not kind & (Kind.COMMON | Kind.STOP)
 
@@ -258,7 +258,7 @@ class NameGrammar:
         """End of a name whose last word is ``words[last]``: with its suffix or final point, without ``'s``."""
         following = last + 1
         if (
-            following < len(view.words)
+            following < len(view.starts)
             and view.gaps[following] in (" ", ", ")
             and self.kind(view.words[following]) & Kind.SUFFIX
         ):

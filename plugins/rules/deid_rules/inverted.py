@@ -26,19 +26,25 @@ class Inverted:
         """Return the index of the last word of ``Lee, Anna M.`` where ``words[first]`` is its family name."""
         words, gaps = view.words, view.gaps
         comma = first + 1
-        while comma < len(words) and self._joins(words[comma - 1], gaps[comma]) and comma - first < MAX_FAMILY_WORDS:
+        while (
+            comma < len(view.starts) and self._joins(words[comma - 1], gaps[comma]) and comma - first < MAX_FAMILY_WORDS
+        ):
             if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
                 return None
             comma += 1
-        if comma >= len(words) or gaps[comma] not in _COMMAS or not self._may_be_family(view, first, any_case=any_case):
+        if (
+            comma >= len(view.starts)
+            or gaps[comma] not in _COMMAS
+            or not self._may_be_family(view, first, any_case=any_case)
+        ):
             return None
         if not self._given(view, comma, words[comma - 1], any_case=any_case):
             return None
-        family = [self.kind(word) for word in words[first:comma] if not self.kind(word) & Kind.PARTICLE]
+        family = [self.kind(word) for word in view.between(first, comma) if not self.kind(word) & Kind.PARTICLE]
         if len(family) > 1 and family[0] & Kind.FIRST and not self.kind(words[comma]) & Kind.FIRST:
             return None
         last, index = comma, comma + 1
-        while index < len(words) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
+        while index < len(view.starts) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
             if degree(view, index) or not (
                 self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)
             ):

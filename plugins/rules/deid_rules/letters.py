@@ -24,12 +24,12 @@ def degree(view: View, index: int) -> bool:
     """Whether two letters with a point between are a degree, ``M.D.``."""
     if len(view.words[index]) > 1 or view.gaps[index + 1] != ".":
         return False
-    return "".join(view.words[index : index + 2]) in _DEGREES
+    return "".join(view.between(index, index + 2)) in _DEGREES
 
 
 def middle_initial(view: View, index: int) -> bool:
     """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
-    if not is_initial(view.words[index]) or view.gaps[index + 1] != " " or index + 1 == len(view.words):
+    if not is_initial(view.words[index]) or view.gaps[index + 1] != " " or index + 1 == len(view.starts):
         return False
     following = view.words[index + 1]
     return following[0].isupper() and following[1:2].islower()

@@ -96,7 +96,7 @@ class NameFinder:
         words, gaps = view.words, view.gaps
         last, score = index, 0.0
         at = index + 1
-        while at < len(words) and at - index < 4 and self._joined(words[at - 1], gaps[at]):
+        while at < len(view.starts) and at - index < 4 and self._joined(words[at - 1], gaps[at]):
             word = words[at]
             if self._kind(word) & Kind.PARTICLE and not word[0].isupper():
                 at += 1
@@ -124,7 +124,7 @@ class NameFinder:
 
     def _common_family(self, view: View, at: int) -> float:
         """``Stephanie Kitchen``: a common word in title case where the sentence goes on in lower case."""
-        gap, following = view.gaps[at + 1], view.words[at + 1 : at + 2]
+        gap, following = view.gaps[at + 1], view.between(at + 1, at + 2)
         goes_on = gap[:1] in ",;)" if gap.strip() else bool(following) and following[0].islower()
         return COMMON_FAMILY if goes_on and not self._pairs_only and len(view.words[at]) > 3 else 0.0
 
@@ -133,7 +133,7 @@ class NameFinder:
         if view.gaps[at + 1].startswith("."):
             apposed = view.gaps[at - 1].endswith(", ") or self._cued(view, at - 1)
             return INITIALLED if apposed or not first_kind & Kind.COMMON else 0.0
-        following = view.words[at + 1] if at + 1 < len(view.words) else ""
+        following = view.words[at + 1] if at + 1 < len(view.starts) else ""
         if middle_initial(view, at) and self._may_be_family(following):
             return MIXED
         plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
@@ -144,7 +144,7 @@ class NameFinder:
         words, at = view.words, index + 1
         if kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3:
             return None
-        if at >= len(words) or view.gaps[at] not in _BLANK or not words[at][0].isupper():
+        if at >= len(view.starts) or view.gaps[at] not in _BLANK or not words[at][0].isupper():
             return None
         following = self._kind(words[at])
         wanted = Kind.FIRST if self._pairs_only else Kind.LAST
@@ -161,9 +161,9 @@ class NameFinder:
     def _surname_first(self, view: View, index: int) -> tuple[int, float, str] | None:
         """``DUPONT Marie``, ``DE LA TOUR Marie``: capitals, then a given name in ordinary letters."""
         words, at = view.words, index + 1
-        while at < len(words) and view.gaps[at] in _BLANK and words[at].isupper() and at - index < 3:
+        while at < len(view.starts) and view.gaps[at] in _BLANK and words[at].isupper() and at - index < 3:
             at += 1
-        if at >= len(words) or view.gaps[at] not in _BLANK or words[at].isupper() or not words[at][0].isupper():
+        if at >= len(view.starts) or view.gaps[at] not in _BLANK or words[at].isupper() or not words[at][0].isupper():
             return None
         kind = self._kind(words[at])
         if not kind & Kind.FIRST or kind & (Kind.COMMON | Kind.STOP) or len(words[index]) < 3:
@@ -173,12 +173,12 @@ class NameFinder:
     def _inverted(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
         words, at = view.words, index + 1
-        if at >= len(words):
+        if at >= len(view.starts):
             return None
         following = self._kind(words[at])
         if not following & Kind.FIRST or not words[at][0].isupper() or (kind | following) & (Kind.COMMON | Kind.PLACE):
             return None
-        if at + 1 < len(words) and is_initial(words[at + 1]) and view.gaps[at + 1] == " ":
+        if at + 1 < len(view.starts) and is_initial(words[at + 1]) and view.gaps[at + 1] == " ":
             at += 1
         return at, INVERTED, "name_inverted"
 
@@ -187,11 +187,11 @@ class NameFinder:
         words, gaps, at = view.words, view.gaps, index
         if index and len(words[index - 1]) == 1 and gaps[index].startswith("."):
             return None
-        while at < len(words) and is_initial(words[at]) and gaps[at + 1] in (".", ". ") and at - index < 3:
+        while at < len(view.starts) and is_initial(words[at]) and gaps[at + 1] in (".", ". ") and at - index < 3:
             at += 1
-        if at == index or at >= len(words):
+        if at == index or at >= len(view.starts):
             return None
-        while at < len(words) - 1 and self._kind(words[at]) & Kind.PARTICLE and view.gaps[at + 1] in _BLANK:
+        while at < len(view.starts) - 1 and self._kind(words[at]) & Kind.PARTICLE and view.gaps[at + 1] in _BLANK:
             at += 1
         kind, word = self._kind(words[at]), words[at]
         if (
@@ -231,7 +231,7 @@ class NameFinder:
         """Whether the word is followed by ``disease``, ``sign``, ``catheter`` and the like."""
         words, gaps = view.words, view.gaps
         for at in (index + 1, index + 2):
-            if at >= len(words) or gaps[at] not in _BINDING:
+            if at >= len(view.starts) or gaps[at] not in _BINDING:
                 return False
             if self._kind(words[at]) & Kind.EPONYM_TAIL:
                 return True

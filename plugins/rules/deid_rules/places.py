@@ -49,7 +49,7 @@ class PlaceFinder:
         words, done = view.words, -1
         for index in begun:
             seconds = self._phrases_at(words[index])
-            following = words[index + 1].lower() if index + 1 < len(words) else ""
+            following = words[index + 1].lower() if index + 1 < len(view.starts) else ""
             entries = seconds.get(following) or seconds.get("")
             if not entries or index <= done:
                 continue
@@ -63,7 +63,7 @@ class PlaceFinder:
     def _score(self, view: View, index: int, rest: tuple[str, ...], label: Phi) -> float:
         words, gaps = view.words, view.gaps
         last = index + len(rest)
-        if last >= len(words):
+        if last >= len(view.starts):
             return 0.0
         for offset, expected in enumerate(rest, start=index + 1):
             if words[offset].lower() != expected or gaps[offset] not in _GAPS:
@@ -93,11 +93,15 @@ class PlaceFinder:
     def _before_institution(self, view: View, index: int) -> bool:
         """Whether a word such as ``clinic`` or ``area`` follows in lower case."""
         at = index + 1
-        return at < len(view.words) and view.words[at].islower() and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
+        return (
+            at < len(view.starts) and view.words[at].islower() and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
+        )
 
     def _within_phrase(self, view: View, index: int) -> bool:
         """Whether an eponym's noun follows, as in ``Lyme disease``."""
         at = index + 1
         return (
-            at < len(view.words) and view.gaps[at] in (" ", "-") and bool(self._kind(view.words[at]) & Kind.EPONYM_TAIL)
+            at < len(view.starts)
+            and view.gaps[at] in (" ", "-")
+            and bool(self._kind(view.words[at]) & Kind.EPONYM_TAIL)
         )

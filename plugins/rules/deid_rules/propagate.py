@@ -113,7 +113,7 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
 def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
     """Whether a capitalised word stands where a person would."""
     word, gap = view.words[index], view.gaps[index]
-    following = view.words[index + 1] if index + 1 < len(view.words) else ""
+    following = view.words[index + 1] if index + 1 < len(view.starts) else ""
     if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
         return False
     acts = bool(grammar.kind(following) & Kind.PERSON_VERB) or following in _AUXILIARIES
@@ -128,7 +128,7 @@ def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
 def _with_initial(view: View, index: int, end: int) -> int:
     """End of ``Lee J.`` after ``Lee``, or ``end``."""
     at = index + 1
-    if at < len(view.words) and view.gaps[at] == " " and pointed(view, at) and not degree(view, at):
+    if at < len(view.starts) and view.gaps[at] == " " and pointed(view, at) and not degree(view, at):
         return view.stops[at] + 1
     return end
 

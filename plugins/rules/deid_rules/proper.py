@@ -57,10 +57,10 @@ class ProperGrammar:
     def _end(self, view: View, offset: int, *, plain: bool = False) -> int | None:
         words, gaps = view.words, view.gaps
         index = view.word_from(offset)
-        if index >= len(words) or view.starts[index] > offset + 1:
+        if index >= len(view.starts) or view.starts[index] > offset + 1:
             return None
         last, first, specific = -1, index, False
-        while index < len(words) and index - first < MAX_PROPER_WORDS:
+        while index < len(view.starts) and index - first < MAX_PROPER_WORDS:
             word = words[index]
             kind = self.kind(word)
             if index > first and not self._binds(words[index - 1], gaps[index]):
@@ -77,7 +77,7 @@ class ProperGrammar:
     def _extension(self, view: View, end: int) -> int:
         """End of ``of Philadelphia`` after ``Hospital``, or ``end``."""
         index = view.word_from(end)
-        if index + 1 >= len(view.words) or view.gaps[index] != " ":
+        if index + 1 >= len(view.starts) or view.gaps[index] != " ":
             return end
         word = view.words[index]
         if not self.kind(word) & Kind.CONNECTOR or word[0].isupper() or word in _CONJUNCTIONS:

@@ -84,7 +84,7 @@ class Scanner:
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
         """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
-        words = view.words[view.word_from(start) : view.word_before(end) + 1]
+        words = view.between(view.word_from(start), view.word_before(end) + 1)
         kinds = [self._lexicon.kind(word) for word in words]
         return (bool(words) and self._lexicon.is_phrase(words)) or any(
             kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds

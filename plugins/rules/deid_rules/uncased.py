@@ -40,7 +40,7 @@ class Uncased:
         if not self._is(view, first, Kind.FIRST):
             return None
         last, at = first, first + 1
-        while at < len(view.words) and at - first < MAX_WORDS and self._joins(view, at):
+        while at < len(view.starts) and at - first < MAX_WORDS and self._joins(view, at):
             kind = self.kind(view.words[at])
             if self._is(view, at, Kind.NAME) or self._family(view, at):
                 last = at
@@ -52,14 +52,14 @@ class Uncased:
 
     def _inverted(self, view: View, first: int) -> tuple[int, int] | None:
         given = first + 1
-        if given >= len(view.words) or not view.words[given].islower() or not self._family(view, first):
+        if given >= len(view.starts) or not view.words[given].islower() or not self._family(view, first):
             return None
         return (view.starts[first], view.stops[given]) if self._is(view, given, Kind.FIRST) else None
 
     def margin(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """The family name that is [start, end), at the beginning of a line before a colon or slash."""
         index = view.word_from(start)
-        if index >= len(view.words) or view.stops[index] != end or view.words[index].isupper():
+        if index >= len(view.starts) or view.stops[index] != end or view.words[index].isupper():
             return None
         kind = self.kind(view.words[index])
         wrong = _COMMON | Kind.PLACE | Kind.EPONYM_TAIL | Kind.INSTITUTION

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from deid_rules.paged import encoded
 
@@ -50,16 +50,31 @@ class Cut(NamedTuple):
         stops: One past the end of each word.
         capitals: Indexes of the words that begin with a capital.
         capital_words: These words.
-        blanked: Codes of the text with a blank for each character that is in no word.
-        encoding: Of the codes.
     """
 
     starts: NDArray[np.intp]
     stops: NDArray[np.intp]
     capitals: NDArray[np.intp]
     capital_words: list[str]
-    blanked: NDArray[Any]
-    encoding: str
+
+
+class _Pieces(Protocol):
+    """Pieces of a text by index, cut when asked for; ``starts`` tells how many words there are."""
+
+    def __getitem__(self, index: int, /) -> str: ...
+
+
+class _Words(dict[int, str]):
+    """Words; few are asked for."""
+
+    __slots__ = ("_starts", "_stops", "_text")
+
+    def __init__(self, text: str, starts: Sequence[int], stops: Sequence[int]) -> None:
+        self._text, self._starts, self._stops = text, starts, stops
+
+    def __missing__(self, index: int) -> str:
+        self[index] = word = self._text[self._starts[index] : self._stops[index]]
+        return word
 
 
 class _Gaps(dict[int, str]):
@@ -87,7 +102,7 @@ class View:
     def __init__(self, text: str, cut: Cut | None = None) -> None:
         self.text = text
         self.data, self.paged = encoded(text)
-        self._cut = cut = cut or next(_cut([text], [0], _encoding(text)))[1]
+        cut = cut or next(_cut([text], [0], _encoding(text)))[1]
         self.starts: Sequence[int] = cut.starts.data
         """Offset of each word."""
         self.stops: Sequence[int] = cut.stops.data
@@ -96,13 +111,10 @@ class View:
         """Indexes of the words that begin with a capital."""
         self.capital_words = cut.capital_words
         """The words that begin with a capital."""
-        self.gaps: Mapping[int, str] = _Gaps(text, self.starts, self.stops)
-        """What stands before each word, and at one past the last the text's end."""
-
-    @cached_property
-    def words(self) -> list[str]:
+        self.words: _Pieces = _Words(text, self.starts, self.stops)
         """The words."""
-        return self._cut.blanked.tobytes().decode(self._cut.encoding).split()
+        self.gaps: _Pieces = _Gaps(text, self.starts, self.stops)
+        """What stands before each word, and at one past the last the text's end."""
 
     @cached_property
     def _continuations(self) -> list[int]:
@@ -115,6 +127,10 @@ class View:
     def key(self, index: int) -> str:
         """A word by its index, as ``key_of`` gives it."""
         return key_of(self.words[index])
+
+    def between(self, first: int, stop: int) -> list[str]:
+        """The words from one index to before another, as far as there are any."""
+        return [self.words[index] for index in range(first, min(stop, len(self.starts)))]
 
     def touches_digit(self, start: int, end: int) -> bool:
         """Whether a digit stands right before or after a range."""
@@ -164,13 +180,13 @@ def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tu
 
     joined = "\n".join(("", *(texts[at] for at in run), ""))
     codes: NDArray[Any] = np.frombuffer(joined.encode(encoding), _NUMBERS[encoding])
-    starts, stops, capital, inside = _borders(codes)
+    starts, stops, capital = _borders(codes)
     capitals = np.flatnonzero(capital)
     turns = np.zeros(len(codes), np.int8)
     turns[starts[capitals] + 1] = 1
     turns[stops[capitals] + 1] -= 1
-    # Once with all words, once with those alone that begin with a capital.
-    blanked, among = (_blanked(codes, kept) for kept in (inside, np.cumsum(turns, dtype=np.int8).astype(bool)))
+    # The words that begin with a capital, with a blank, which is less than all that is in a word, for all else.
+    among = np.maximum(codes * np.cumsum(turns, dtype=np.int8).astype(bool), codes.dtype.type(ord(" ")))
     capital_words = among.tobytes().decode(encoding).split()
     begins = np.cumsum([1, *(len(texts[at]) + 1 for at in run)])
     firsts = np.searchsorted(starts, begins - 1)
@@ -178,8 +194,8 @@ def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tu
     before = np.repeat(begins[:-1] - 1, np.diff(firsts))
     starts, stops = starts - before, stops - before
     capitals -= np.repeat(firsts[:-1], np.diff(capital_firsts))
-    parts = (pairwise(each.tolist()) for each in (begins, firsts, capital_firsts))
-    for at, (begin, end), (first, last), (start, stop) in zip(run, *parts, strict=True):
+    parts = (pairwise(each.tolist()) for each in (firsts, capital_firsts))
+    for at, (first, last), (start, stop) in zip(run, *parts, strict=True):
         yield (
             at,
             Cut(
@@ -187,22 +203,12 @@ def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tu
                 stops[first:last],
                 capitals[start:stop],
                 capital_words[start:stop],
-                blanked[begin : end - 1],
-                encoding,
             ),
         )
 
 
-def _blanked(codes: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
-    """The codes with a blank, which is less than all that is in a word, for each that is not kept."""
-    import numpy as np  # noqa: PLC0415
-
-    blanked: NDArray[Any] = np.maximum(codes * kept, codes.dtype.type(ord(" ")))
-    return blanked
-
-
-def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Starts and stops of the words, whether each begins with a capital, and whether a character is within a word.
+def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """Starts and stops of the words, and whether each begins with a capital.
 
     Args:
         codes: Code points of a text after a line's end and before another, which offsets do not count.
@@ -215,7 +221,7 @@ def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], N
     inside[joiners] = inside[joiners - 1] & inside[joiners + 1]
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     starts, stops = edges[0::2], edges[1::2]
-    return starts, stops, (kinds.take(starts + 1) & _CAPITAL).astype(bool), inside
+    return starts, stops, (kinds.take(starts + 1) & _CAPITAL).astype(bool)
 
 
 @cache

@@ -25,13 +25,14 @@ TEXTS = st.text(alphabet="aB'-’ \né‐Ωжß😀İ.1\u0301", max_size=40)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=5))
 def test_words_found_together_are_those_of_each_text(texts: list[str]) -> None:
     for text, view in zip(texts, views_of(texts), strict=True):
-        assert list(view.words) == words_of(text)
+        words = view.between(0, len(text))
+        assert words == words_of(text)
         assert view.capital_words == [word for word in words_of(text) if word[0].isupper()]
         assert [view.words[index] for index in view.capitals] == view.capital_words
-        gaps = [view.gaps[index] for index in range(len(view.words) + 1)]
-        joined = "".join(gap + word for gap, word in zip(gaps, [*view.words, ""], strict=True))
+        gaps = [view.gaps[index] for index in range(len(view.starts) + 1)]
+        joined = "".join(gap + word for gap, word in zip(gaps, [*words, ""], strict=True))
         assert joined == text == View(text).text
-        assert list(View(text).words) == list(view.words)
+        assert View(text).between(0, len(text)) == words
 
 
 @settings(deadline=None)
@@ -62,7 +63,7 @@ def test_few_and_many_words_are_sought_alike(text: str) -> None:
     words = {"ana", "nan", "aan", "na"}
     found = set(view.starts[::3])
     few = sorted(set(propagate._standing(view, words, found)))
-    assert few == [index for index in range(len(view.words)) if view.key(index) in words and index % 3]
+    assert few == [index for index in range(len(view.starts)) if view.key(index) in words and index % 3]
     assert all(left < right for left, right in pairwise(few))
 
 
