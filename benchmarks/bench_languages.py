@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
-import statistics
 import time
 from pathlib import Path
 from random import Random
 
+from bench_rules import peak_mb, show_speed
 from conditions import conditions
 
-from deid_assets.core.detector import Detector
 from deid_assets.core.note import Note
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
@@ -65,19 +63,6 @@ def shuffled(chunks: list[str], seed: int) -> list[Note]:
     return [Note(f"n{number}", chunk) for number, chunk in enumerate(chunks)]
 
 
-def show_speed(what: str, detector: Detector, notes: list[Note]) -> None:
-    """Print the rate of the first pass, and the median of three more."""
-    rates = []
-    for _ in range(4):
-        started = time.process_time()
-        spans = sum(len(found) for found in detector.detect(notes))
-        rates.append(len(notes) / (time.process_time() - started))
-    print(
-        f"speed          {statistics.median(rates[1:]):6.0f} notes/s of CPU time, one core ({rates[0]:.0f} in the first pass); "
-        f"{what}, {len(notes):,} notes, {spans / len(notes):.1f} spans a note"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=1_600)
@@ -88,16 +73,11 @@ def main() -> None:
     base = peak_mb()
     started = time.process_time()
     detector = load("rules")
-    print(f"start-up       {time.process_time() - started:6.2f} s CPU, languages and all")
+    print(f"start-up            {time.process_time() - started:6.2f} s CPU, languages and all")
     if real:
         show_speed("raw notes in four languages", detector, real)
     show_speed(f"synthetic notes in {len(languages())} languages", detector, mixed)
-    print(f"memory         {peak_mb():6.0f} MB at its peak, of which {peak_mb() - base:.0f} MB for the detector")
-
-
-def peak_mb() -> float:
-    """Return the process' largest resident size so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"memory              {peak_mb():6.0f} MB at its peak, of which {peak_mb() - base:.0f} MB for the detector")
 
 
 if __name__ == "__main__":

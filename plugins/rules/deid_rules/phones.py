@@ -34,7 +34,11 @@ def phone_in(*regions: str) -> Confirm:
         dialled = _EXTENSION.sub("", " ".join(text.split()))
         if dialled.startswith("00"):
             dialled = "+" + dialled[2:]
-        return max(_judged(dialled, region) for region in regions or (None,))
+        best = Phone.IMPOSSIBLE
+        for region in regions or (None,):
+            if (best := max(best, _judged(dialled, region))) is Phone.VALID:
+                break
+        return best
 
     return judge
 
