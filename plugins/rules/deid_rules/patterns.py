@@ -35,6 +35,8 @@ WALKS = (
 )  # fmt: skip
 _ANYWHERE = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
 BOUNDARIES = ("word", "class", "none")
+_NOT_READ = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\[pPCQ])")
+"""What the looser forms and the code page cannot put in bytes."""
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
@@ -183,6 +185,10 @@ def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], 
         pattern = Pattern(**settings)
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from error
+    if unread := _NOT_READ.search(pattern.regex):
+        raise ConfigError(
+            f"{name}: {unread['escape']} is not read; write {{{{letter}}}} or {{{{capital}}}}, or the characters"
+        )
     if pattern.walk and pattern.walk not in WALKS:
         raise ConfigError(f"{name}: walk must be one of {', '.join(WALKS)}")
     if pattern.boundary not in BOUNDARIES:

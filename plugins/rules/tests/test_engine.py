@@ -130,6 +130,8 @@ def test_settings_that_cannot_hold_are_refused(tmp_path: Path) -> None:
         ({"id": "a", "regex": "x", "label": "NAME", "boundary": "wall"}, "boundary"),
         ({"id": "a", "regex": "x", "label": "NAME", "not_after": "("}, "'a'"),
         ({"id": "a", "label": "NAME"}, "regex"),
+        ({"id": "a", "regex": r"x\\\p{Lu}", "label": "NAME"}, "letter"),
+        ({"id": "a", "regex": r"[^\PL]", "label": "NAME"}, "letter"),
     ],
 )
 def test_wrong_pattern_is_refused_by_name(entry: dict[str, str], fault: str) -> None:
