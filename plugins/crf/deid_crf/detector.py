@@ -16,8 +16,10 @@ from deid_crf.tagger import Solved, Tagger
 from deid_crf.view import View
 
 VERSION = "0.1.0"
-GROUP_CHARS = 200_000
+GROUP_CHARS = 800_000
 """Characters of text that are read together."""
+_MARGINALS_CHARS = 200_000
+"""Characters of text whose tags' probabilities are held together."""
 _DIGITS = 6
 """Digits of a score: the order of summation, which differs from batch to batch, shows at the fifteenth."""
 
@@ -122,7 +124,7 @@ def _entities(tags: Numbers, kinds: NDArray[np.bool_]) -> tuple[Numbers, Numbers
 
 def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:
     """Yield the probabilities of each note's tags, in order."""
-    for group in runs_of(notes, chars=GROUP_CHARS):
+    for group in runs_of(notes, chars=_MARGINALS_CHARS):
         yield from marginals_of(tagger, tagger.views(group))
 
 

@@ -55,7 +55,7 @@ def examples(
         for one in keys(view.lows, counted, own[owner], min_patients=min_patients)
     ]
     notes = [Example(view, of_note, owner) for view, of_note, owner in zip(views, tags, owners, strict=True)]
-    return notes, keys_of(views, Vocabulary(), Keys(known, np.arange(len(known)))), counted
+    return notes, [*keys_of(views, Vocabulary(), Keys(known, np.arange(len(known))))], counted
 
 
 def sequences(

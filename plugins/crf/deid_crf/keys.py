@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,8 +36,8 @@ class Keys(NamedTuple):
         return [self.values[place] for place in self.places.tolist()]
 
 
-def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | Keys) -> list[Keys]:
-    """Return each channel's keys, in the order of ``channels``.
+def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | Keys) -> Iterator[Keys]:
+    """Yield each channel's keys, in the order of ``channels``.
 
     Args:
         views: The notes.
@@ -48,24 +48,19 @@ def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | 
     where = lines(tokens)
     in_fields = fields(tokens, where, vocabulary)
     shapes = vocabulary.shape(tokens.words)
-    if isinstance(statistics, Memory):
-        numbers, places = _distinct(tokens.lows)
-        statistics = Keys([statistics[vocabulary.lows[number]] for number in numbers.tolist()], places)
     predictions, names, label_of, labels = _predictions(views, len(tokens.words))
-    return [
-        _words(tokens, vocabulary),
-        _pairs(tokens, vocabulary),
-        _triples(tokens, shapes, vocabulary.shapes),
-        _chunks(tokens),
-        _fields(in_fields, shapes, vocabulary),
-        _lines(tokens, where, in_fields, vocabulary),
-        _places(where),
-        statistics,
-        _triples(tokens, predictions, names),
-        _nearby(tokens, label_of, labels),
-        _elsewhere(tokens, in_fields, label_of, vocabulary, labels),
-        _hits(views, len(tokens.words)),
-    ]
+    yield _words(tokens, vocabulary)
+    yield _pairs(tokens, vocabulary)
+    yield _triples(tokens, shapes, vocabulary.shapes)
+    yield _chunks(tokens)
+    yield _fields(in_fields, shapes, vocabulary)
+    yield _lines(tokens, where, in_fields, vocabulary)
+    yield _places(where)
+    yield _statistics(tokens, statistics, vocabulary) if isinstance(statistics, Memory) else statistics
+    yield _triples(tokens, predictions, names)
+    yield _nearby(tokens, label_of, labels)
+    yield _elsewhere(tokens, in_fields, label_of, vocabulary, labels)
+    yield _hits(views, len(tokens.words))
 
 
 def _predictions(views: Sequence[View], size: int) -> tuple[Numbers, list[str], Numbers, list[str]]:
@@ -164,6 +159,12 @@ def _places(where: Lines) -> Keys:
     shape = (len(_LINE_STEPS) + 1,) * 2 + (len(_TOKEN_STEPS) + 1,) * 2
     found, places = _distinct(np.ravel_multi_index((top, bottom, left, right), shape))
     return Keys([*zip(*(each.tolist() for each in np.unravel_index(found, shape)), strict=True)], places)
+
+
+def _statistics(tokens: Tokens, known: Memory, vocabulary: Vocabulary) -> Keys:
+    """What is known of the word from training."""
+    found, places = _distinct(tokens.lows)
+    return Keys([known[vocabulary.lows[number]] for number in found.tolist()], places)
 
 
 def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:

@@ -18,7 +18,7 @@ Numbers = NDArray[np.intp]
 _FLOOR = -80.0
 """Least logarithm of a tag against its token's best: far below what can show, far above what a double cannot hold."""
 
-_ROWS_AT_ONCE = 2_048
+ROWS_AT_ONCE = 2_048
 """Rows that are worked on while they are in the processor's cache."""
 _SCALED = 4
 """Of so many steps one is scaled: no double runs out of range in between."""
@@ -132,11 +132,12 @@ class Posterior:
 
     def likeliest(self) -> tuple[Numbers, Floats]:
         """Return the likeliest tag of each row of the emissions, and its probability; 0 and 1 in rows of no sequence."""
-        tags, shares = np.zeros(len(self.forward) + 1, dtype=np.intp), np.ones(len(self.forward) + 1)
-        for part in _parts(len(self.forward)):
-            found = self.forward[part] * self.backward[part]
-            tags[part] = found.argmax(axis=1)
-            shares[part] = found[np.arange(len(found)), tags[part]]
+        shares = np.append(self.forward[:, 0] * self.backward[:, 0], 1.0)
+        tags = np.zeros(len(shares), dtype=np.intp)
+        others = np.flatnonzero(shares < 0.5)
+        found = self.forward[others] * self.backward[others]
+        tags[others] = found.argmax(axis=1)
+        shares[others] = found.max(axis=1)
         return tags[self.places], shares[self.places]
 
     def spans(self, first: Numbers, last: Numbers, tags: Numbers) -> list[float]:
@@ -169,7 +170,7 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: 
     room = room or Room()
     shape = (len(batch.rows), emissions.shape[1])
     emitted = room.floats("emitted", shape)
-    for part in _parts(len(emitted)):
+    for part in parts_of(len(emitted)):
         here = emitted[part]
         here[:] = emissions.take(batch.rows[part], axis=0)
         here -= _greatest(here)
@@ -184,9 +185,10 @@ def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: 
     return found
 
 
-def _parts(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, _ROWS_AT_ONCE):
-        yield slice(first, min(first + _ROWS_AT_ONCE, rows))
+def parts_of(rows: int) -> Iterator[slice]:
+    """Yield the parts in which so many rows are worked on."""
+    for first in range(0, rows, ROWS_AT_ONCE):
+        yield slice(first, min(first + ROWS_AT_ONCE, rows))
 
 
 def _greatest(values: Floats) -> Floats:

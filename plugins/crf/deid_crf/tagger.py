@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deid_assets.extending import Grouping, Note, inputs
 from deid_crf.channels import channels
 from deid_crf.keys import keys_of
-from deid_crf.lattice import Batch, Chain, Numbers, Posterior, Room, posterior
+from deid_crf.lattice import ROWS_AT_ONCE, Batch, Chain, Numbers, Posterior, Room, parts_of, posterior
 from deid_crf.model import Model
 from deid_crf.search import best
 from deid_crf.sources import Sources
@@ -112,8 +112,11 @@ class Tagger:
     def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
         emissions = self._room.zeros("emissions", (stop - first, len(self.model.tags)))
-        for table, of_channel in zip(self._tables, numbers, strict=True):
-            table.add_to(emissions, of_channel, first)
+        taken = np.empty((min(ROWS_AT_ONCE, len(emissions)), emissions.shape[1]), dtype=np.float32)
+        for part in parts_of(len(emissions)):
+            here = emissions[part]
+            for table, of_channel in zip(self._tables, numbers, strict=True):
+                table.add_to(here, of_channel, first + part.start, taken[: len(here)])
         moved = [
             TokenSequence(part.note, part.first, range(part.rows.start - first, part.rows.stop - first))
             for part in parts

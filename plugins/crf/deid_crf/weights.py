@@ -15,8 +15,6 @@ Rows = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 MAX_KEYS = 200_000
 """Keys a table remembers before it is emptied."""
-_ROWS_AT_ONCE = 2_048
-"""Rows that are added up while they are in the processor's cache."""
 _NOTHING = 0
 """Row of the keys that the model knows nothing of."""
 
@@ -133,21 +131,19 @@ class Table:
         self._rows[:, self._used : stop] = added
         self._used = stop
 
-    def add_to(self, emissions: Rows, numbers: Numbers, first: int) -> None:
+    def add_to(self, emissions: Rows, numbers: Numbers, first: int, taken: Rows) -> None:
         """Add the weights of each row's neighbours.
 
         Args:
             emissions: (rows, tags); changed.
             numbers: Of all rows of the batch and beyond, so that neighbours are there.
             first: Where in ``numbers`` the first row of ``emissions`` is.
+            taken: As large as ``emissions``, to work in.
         """
-        taken = np.empty((min(_ROWS_AT_ONCE, len(emissions)), emissions.shape[1]), dtype=np.float32)
-        for at in range(0, len(emissions), _ROWS_AT_ONCE):
-            part = emissions[at : at + _ROWS_AT_ONCE]
-            for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
-                wanted = numbers[first + at + offset : first + at + offset + len(part)]
+        for rows, offset in zip(self._rows, self._channel.offsets, strict=True):
+            wanted = numbers[first + offset : first + offset + len(emissions)]
+            if 8 * np.count_nonzero(wanted) < len(emissions):
                 telling = np.flatnonzero(wanted)
-                if 8 * len(telling) < len(part):
-                    part[telling] += rows[wanted[telling]]
-                else:
-                    part += rows.take(wanted, axis=0, out=taken[: len(part)], mode="clip")
+                emissions[telling] += rows[wanted[telling]]
+            else:
+                emissions += rows.take(wanted, axis=0, out=taken, mode="clip")
