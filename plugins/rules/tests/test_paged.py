@@ -7,8 +7,11 @@ import re
 import pytest
 import re2
 
+from deid_assets.core.note import Note
+from deid_rules import RulesDetector
 from deid_rules.language import ANY, OTHER, available, read_language
 from deid_rules.paged import BEYOND_ASCII, CLASS, encoded, recoded
+from deid_synthesis import make_corpus
 
 LATIN1 = re2.Options()
 LATIN1.encoding = re2.Options.Encoding.LATIN1
@@ -53,3 +56,17 @@ def test_the_classes_and_characters_of_the_rules_stand_for_the_same() -> None:
 @pytest.mark.parametrize("text", ["Łódź", "≤ 3", "\x81", "\x90", "漢"])
 def test_a_text_that_does_not_fit_stays_in_utf_8(text: str) -> None:
     assert encoded(text) == (text.encode(), False)
+
+
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_notes_are_read_alike_in_both(lang: str) -> None:
+    detector = RulesDetector(langs=(lang,))
+    signs = str.maketrans({"'": "\u2019", "-": "\u2013", "z": "ž", "S": "Š"})
+    texts = [note.text for note, _ in make_corpus(lang=lang, notes=24, seed=5)]
+    texts += [text.translate(signs).replace("oe", "œ") for text in texts]
+    paged, wide = (
+        [found.spans for found in detector.detect([Note("n", f"{text}\n\n{end}", lang=lang) for text in texts])]
+        for end in ("×", "\u2264")
+    )
+    assert paged == wide
+    assert sum(map(len, paged)) > 400
