@@ -45,12 +45,13 @@ class NameGrammar:
             inverted: The family name may come first, with a comma.
             titled: A title stands before it, so that a word of ordinary vocabulary will do where it has a capital.
         """
-        if degree(view, first):
+        word = view.words[first]
+        letter = len(word) == 1
+        if letter and degree(view, first):
             return None
         if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
-        word = view.words[first]
-        begins = pointed(view, first, any_case=any_case) or self._may_begin(word, any_case=any_case)
+        begins = self._may_begin(word, any_case=any_case) or (letter and pointed(view, first, any_case=any_case))
         if not begins and not self._leads(view, first) and not (titled and self._may_bear_title(view, first)):
             return None
         last = self._end(view, first, any_case=any_case)
@@ -60,22 +61,24 @@ class NameGrammar:
 
     def _end(self, view: View, first: int, *, any_case: bool) -> int:
         """Index of the last word of the name that begins with ``words[first]``."""
-        words, last, index = view.words, first, first + 1
-        stop = min(len(view.starts), first + MAX_NAME_WORDS)
-        while index < stop:
-            if not (self._joins(words[index - 1], view.gaps[index]) or self._wraps(view, first, index)):
+        last, previous = first, view.words[first]
+        for index in range(first + 1, min(len(view.starts), first + MAX_NAME_WORDS)):
+            gap = view.gaps[index]
+            if not (self._joins(previous, gap) or ("\n" in gap and self._wraps(view, first, index))):
                 break
-            if self._leads(view, index):
-                index += 1
-                continue
-            if degree(view, index) or not (
-                pointed(view, index, any_case=any_case)
-                or middle_initial(view, index)
-                or self._may_follow(words[index - 1], words[index], any_case=any_case)
-                or self._closes_capitals(view, index)
-            ):
-                break
-            last, index = index, index + 1
+            word = view.words[index]
+            if not self._leads(view, index):
+                letter = len(word) == 1
+                if letter and degree(view, index):
+                    break
+                if not (
+                    self._may_follow(previous, word, any_case=any_case)
+                    or (letter and (pointed(view, index, any_case=any_case) or middle_initial(view, index)))
+                    or self._closes_capitals(view, index)
+                ):
+                    break
+                last = index
+            previous = word
         return last
 
     def _closes_capitals(self, view: View, index: int) -> bool:
@@ -196,11 +199,10 @@ class NameGrammar:
 
     def name_titled(self, view: View, first: int) -> tuple[int, int] | None:
         """The name after a title; after a short one, ``Dr.``, it may be in lower case."""
-        found = self.name_at(view, first, titled=True)
+        if found := self.name_at(view, first, titled=True):
+            return found
         title = view.words[first - 1] if first else ""
-        if found is None and len(title) < MAX_TITLE_LETTERS and title[1:].islower():
-            return self.name_lower(view, first)
-        return found
+        return self.name_lower(view, first) if len(title) < MAX_TITLE_LETTERS and title[1:].islower() else None
 
     def name_small(self, view: View, first: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""
@@ -256,17 +258,13 @@ class NameGrammar:
 
     def name_end(self, view: View, last: int) -> int:
         """End of a name whose last word is ``words[last]``: with its suffix or final point, without ``'s``."""
-        following = last + 1
-        if (
-            following < len(view.starts)
-            and view.gaps[following] in (" ", ", ")
-            and self.kind(view.words[following]) & Kind.SUFFIX
-        ):
+        following, word = last + 1, view.words[last]
+        gap = view.gaps[following]
+        if gap in (" ", ", ") and following < len(view.starts) and self.kind(view.words[following]) & Kind.SUFFIX:
             return view.stops[following]
-        word = view.words[last]
-        if len(word) == 1 and view.gaps[following].startswith("."):
+        if len(word) == 1 and gap.startswith("."):
             return view.stops[last] + 1
-        return view.stops[last] - len(word) + len(without_possessive(word))
+        return view.starts[last] + len(without_possessive(word))
 
     def _may_begin(self, word: str, *, any_case: bool) -> bool:
         kind = self.kind(word)

@@ -114,7 +114,7 @@ class Compiled:
 
     Args:
         pattern: As declared.
-        regex: The engine's machine.
+        find: Finds the next match, in the engine's own terms.
         groups: Groups that give spans, with their categories.
         check: Check of a span.
         phone: Judge of a span by number plans.
@@ -130,7 +130,7 @@ class Compiled:
     """
 
     pattern: Pattern
-    regex: Any
+    find: Any
     groups: tuple[tuple[int, Phi], ...]
     check: Check | None
     phone: Confirm | None
@@ -238,7 +238,7 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
     whole = bool(groups) and b"phi" not in regex.groupindex
     return Compiled(
         pattern=pattern,
-        regex=regex,
+        find=regex._regexp.Match,  # noqa: SLF001
         groups=groups or ((0, pattern.label or Phi.OTHER),),
         check=check,
         phone=phone_in(*(region for region in pattern.phone if region != "+")) if pattern.phone else None,
@@ -254,12 +254,16 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
     )
 
 
-def matches(regex: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
+def matches(find: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
     """Yield the byte offsets of the groups of each match, as ``finditer`` finds them; (-1, -1) for one that took no part.
 
     What the engine's module puts around each match costs more than most matches do, so its machine is asked itself.
+
+    Args:
+        find: The machine's ``Match``.
+        data: The text.
     """
-    find, at, end = regex._regexp.Match, 0, len(data)  # noqa: SLF001
+    at, end = 0, len(data)
     while (groups := find(_ANYWHERE, data, at, end))[0][0] >= 0:
         yield groups
         if at == end:

@@ -51,25 +51,32 @@ class Scanner:
         texts = [view.data if view.paged else narrowed(view.text) for view in views]
         for pattern_set in self._sets:
             for index, where in pattern_set.occurring(texts).items():
-                for at in where:
-                    self._run(pattern_set.compiled(index, paged=views[at].paged), views[at], found[at])
+                for paged in (True, False):
+                    if alike := [at for at in where if views[at].paged is paged]:
+                        self._run(pattern_set.compiled(index, paged=paged), alike, views, found)
         return found
 
-    def _run(self, compiled: Compiled, view: View, found: list[Candidate]) -> None:
-        """Add to ``found`` what a pattern finds in a text."""
+    def _run(
+        self, compiled: Compiled, where: Sequence[int], views: Sequence[View], found: Sequence[list[Candidate]]
+    ) -> None:
+        """Add to ``found`` what a pattern finds in those of the texts where it occurs."""
         group, label = compiled.groups[0]
-        if compiled.pattern.walk:
-            walk, within = self._walks[compiled.pattern.walk], group if compiled.within else 0
-            for groups in matches(compiled.regex, view.data):
-                if span := walk(view, view.offset(groups[group][0]), view.offset(groups[within][1])):
-                    _spanned(compiled, view, label, span, found)
-        elif compiled.several:
-            for groups in matches(compiled.regex, view.data):
-                self._grouped(compiled, groups, view, found)
-        else:
-            for groups in matches(compiled.regex, view.data):
-                if groups[group][0] < groups[group][1]:
-                    _spanned(compiled, view, label, _span(groups[group], view), found)
+        walk, within = self._walks.get(compiled.pattern.walk), group if compiled.within else 0
+        for at in where:
+            view, added = views[at], found[at]
+            text, paged = view.text, view.paged
+            for groups in matches(compiled.find, view.data):
+                start, end = groups[group]
+                if walk:
+                    stop = groups[within][1]
+                    span = walk(view, start, stop) if paged else walk(view, view.offset(start), view.offset(stop))
+                    if span:
+                        _spanned(compiled, text, label, span, added)
+                elif compiled.several:
+                    self._grouped(compiled, groups, view, added)
+                elif start < end:
+                    span = (start, end) if paged else (view.offset(start), view.offset(end))
+                    _spanned(compiled, text, label, span, added)
 
     def _grouped(self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]) -> None:
         """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
@@ -80,7 +87,7 @@ class Scanner:
         for group, label in compiled.groups:
             span = _span(groups[group], view)
             if span[0] < span[1]:
-                _spanned(compiled, view, label, span, found, judged=compiled.whole)
+                _spanned(compiled, view.text, label, span, found, judged=compiled.whole)
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
         """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
@@ -93,7 +100,7 @@ class Scanner:
 
 def _spanned(
     compiled: Compiled,
-    view: View,
+    text: str,
     label: Phi,
     span: tuple[int, int],
     found: list[Candidate],
@@ -102,7 +109,7 @@ def _spanned(
 ) -> None:
     """Add the candidate of a span, unless its surroundings or its score rule it out."""
     start, end = span
-    text, pattern = view.text, compiled.pattern
+    pattern = compiled.pattern
     if compiled.bounded and _touches(text, start, end, pattern.boundary):
         return
     if not judged and compiled.forbids and _forbidden(compiled, text, start, end):

@@ -40,7 +40,7 @@ def test_words_found_together_are_those_of_each_text(texts: list[str]) -> None:
 def test_matches_are_those_of_finditer(data: bytes, regex: str) -> None:
     compiled = re2.compile(regex.encode())
     expected = [[found.span(group) for group in range(compiled.groups + 1)] for found in compiled.finditer(data)]
-    assert [list(groups) for groups in matches(compiled, data)] == expected
+    assert [list(groups) for groups in matches(compiled._regexp.Match, data)] == expected
 
 
 def test_set_without_memory_is_an_error_and_not_an_absence(monkeypatch: pytest.MonkeyPatch) -> None:
