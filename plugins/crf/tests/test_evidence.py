@@ -8,8 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deid_assets.core.note import Note
+from deid_assets.core.phi import Phi
+from deid_assets.core.span import Span
 from deid_assets.core.tagging import tokenize
 from deid_assets.gazetteers import Entry, write_gazetteer
 from deid_crf.channels import channels
@@ -17,10 +21,10 @@ from deid_crf.evidence import Evidence
 from deid_crf.examples import Example, examples, sequences
 from deid_crf.keys import Keys, keys_of
 from deid_crf.lists import Lists
-from deid_crf.sources import Sources
+from deid_crf.sources import Sources, predicted
 from deid_crf.statistics import UNSEEN, Memory, described, known, tally, total
 from deid_crf.statistics import keys as statistics_of
-from deid_crf.view import View
+from deid_crf.view import Pieces, View, views_of
 from deid_crf.vocabulary import Vocabulary
 from deid_crf.words import attributes, normal, shape, short_shape
 
@@ -72,6 +76,32 @@ def test_a_line_is_known_by_its_first_words_and_the_field_before_it() -> None:
 
 
 TEXTS = ("", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n", "\x00 \x1f\ufeffq", "\ud800 a")
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("aB\u0301\u0300é7²٣_.\n\r\u2028\x1c\x85\xa0 \U0001d400\ud800文")),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_words_and_offsets_of_many_notes_are_those_of_each(texts: list[str]) -> None:
+    for view, text in zip(views_of(texts, Pieces()), texts, strict=True):
+        assert view.tokens == tokenize(text)
+        assert view.words == [text[start:end] for start, end in view.tokens]
+
+
+def test_of_overlapping_predictions_the_first_has_the_token() -> None:
+    views = [View.of("ab cd ef"), View.of(""), View.of("gh-ij kl")]
+    found = [
+        [Span(1, 4, Phi.NAME), Span(3, 8, Phi.DATE), Span(3, 5, Phi.AGE)],
+        [],
+        [Span(2, 3, Phi.AGE), Span(5, 6, Phi.DATE), Span(5, 7, Phi.NAME)],
+    ]
+
+    told = [view.predictions for view in predicted(views, found)]
+
+    assert told == [[(0, 2, "NAME"), (2, 3, "DATE")], [], [(1, 2, "AGE"), (3, 4, "NAME")]]
 
 
 def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.tagging import TagScheme, follows, may_begin, may_end, tag_set
-from deid_crf.lattice import Batch, Chain, posterior
+from deid_crf.lattice import Batch, Chain, Room, posterior
 from deid_crf.search import best
 
 SCHEMES = list(TagScheme)
@@ -94,6 +94,32 @@ def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
 
     assert chosen.tolist() == searched(emissions, chain)
     assert len(set(chosen.tolist())) > 3
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("wide", [0.3, 1.0, 3.0])
+def test_a_sequence_in_doubt_has_the_tags_that_a_search_over_all_finds(scheme: TagScheme, wide: float) -> None:
+    tags = tag_set(["A", "B", "C"], scheme)
+    emissions, transitions = chance(11, 900, len(tags), wide=wide), chance(12, len(tags), len(tags))
+    emissions[:, 0] += np.where(np.arange(900) % 30 < 20, 4.0 * wide, 0.0)
+    chain, parts = Chain.of(tags, scheme, transitions), [range(300), range(300, 301), range(301, 900)]
+    batch = Batch.of(parts)
+
+    chosen = best(emissions, batch, chain, posterior(emissions, batch, chain))
+
+    for part in parts:
+        assert chosen[part.start : part.stop].tolist() == searched(emissions[part.start : part.stop], chain)
+
+
+def test_what_a_larger_batch_left_in_memory_does_not_show() -> None:
+    tags = tag_set(["A", "B"], TagScheme.BIO)
+    chain, room = Chain.of(tags, TagScheme.BIO, chance(13, len(tags), len(tags))), Room()
+    larger, smaller = (chance(seed, size, len(tags)) for seed, size in ((14, 90), (15, 40)))
+
+    posterior(larger, Batch.of([range(50), range(50, 90)]), chain, room)
+    found = posterior(smaller, Batch.of([range(40)]), chain, room).tags
+
+    assert found.tolist() == posterior(smaller, Batch.of([range(40)]), chain).tags.tolist()
 
 
 def searched(emissions: np.ndarray, chain: Chain) -> list[int]:
