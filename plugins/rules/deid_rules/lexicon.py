@@ -224,13 +224,16 @@ class Lexicon:
 
     def _phrases_of(self, word: str) -> Mapping[str, Entries]:
         first = word.lower()
-        merged: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
-        for layer in self._layers:
-            for second, entries in layer.phrases_at(first).items():
-                merged.setdefault(second, []).extend(entries)
-        if not merged and self._kinds(first) is None:
+        found = [phrases for layer in self._layers if (phrases := layer.phrases_at(first))]
+        if not found:
+            if not self.inflects or self._kinds(first) is not None:
+                return {}
             stemmed = (self._phrases_at_stem(stem) for stem in self.stems(first))
-            return {"": entries} if (entries := next(filter(None, stemmed), [])) else {}
+            return {"": inflected} if (inflected := next(filter(None, stemmed), [])) else {}
+        merged: dict[str, list[tuple[tuple[str, ...], Phi]]] = {}
+        for phrases in found:
+            for second, entries in phrases.items():
+                merged.setdefault(second, []).extend(entries)
         alone = merged.pop("", [])
         longer = {second: sorted(entries, key=lambda entry: -len(entry[0])) for second, entries in merged.items()}
         return {second: entries + alone for second, entries in longer.items()} | {"": alone}
