@@ -48,22 +48,19 @@ class Scanner:
         Patterns are in the outer loop: an automaton that stays in the processor's cache runs several times faster.
         """
         found: list[list[Candidate]] = [[] for _ in views]
-        texts = [view.data if view.paged else narrowed(view.text) for view in views]
-        for pattern_set in self._sets:
-            for index, where in pattern_set.occurring(texts).items():
-                for paged in (True, False):
-                    if alike := [at for at in where if views[at].paged is paged]:
-                        self._run(pattern_set.compiled(index, paged=paged), alike, views, found)
+        for paged in (True, False):
+            alike = [each for each in zip(views, found, strict=True) if each[0].paged is paged]
+            texts = [view.data if paged else narrowed(view.text) for view, _ in alike]
+            for pattern_set in self._sets:
+                for index, where in pattern_set.occurring(texts).items():
+                    self._run(pattern_set.compiled(index, paged=paged), [alike[at] for at in where])
         return found
 
-    def _run(
-        self, compiled: Compiled, where: Sequence[int], views: Sequence[View], found: Sequence[list[Candidate]]
-    ) -> None:
-        """Add to ``found`` what a pattern finds in those of the texts where it occurs."""
+    def _run(self, compiled: Compiled, texts: Sequence[tuple[View, list[Candidate]]]) -> None:
+        """Add what a pattern finds in each of some texts to what is found in it."""
         group, label = compiled.groups[0]
         walk, within = self._walks.get(compiled.pattern.walk), group if compiled.within else 0
-        for at in where:
-            view, added = views[at], found[at]
+        for view, added in texts:
             text, paged = view.text, view.paged
             for groups in matches(compiled.find, view.data):
                 start, end = groups[group]
