@@ -65,8 +65,8 @@ class Pattern:
         context: Words of which one must be near for ``context_score``.
         context_score: Score with context.
         reach: How many characters before and after the match the context may be.
-        not_before: Python regex; drops the match when the 24 characters before the span end with it. With
-            category groups, what counts is the whole match.
+        not_before: Python regex, with four bars or more also RE2's; drops the match when the 24 characters before the span end
+            with it. With category groups, what counts is the whole match.
         not_after: Python regex; drops the match when the 40 characters after the span begin with it.
         walk: From the match on, or from its group ``phi``, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
             or the start (``name_back``, ``proper_back``).
