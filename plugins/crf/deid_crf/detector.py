@@ -97,10 +97,11 @@ class CrfDetector:
         return marginals(self._tagger, notes)
 
     def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
-        first, last = _entities(solved.tags, self._kinds)
-        scores = solved.posterior.spans(first, last, solved.tags)
+        tags = solved.best()
+        first, last = _entities(tags, self._kinds)
+        scores = solved.posterior.spans(first, last, tags)
         part = np.searchsorted([part.rows.start for part in solved.parts], first, side="right") - 1
-        columns = (first.tolist(), last.tolist(), part.tolist(), solved.tags[first].tolist(), scores)
+        columns = (first.tolist(), last.tolist(), part.tolist(), tags[first].tolist(), scores)
         for begin, end, of_part, tag, exact in zip(*columns, strict=True):
             score, (category, native) = round(exact, _DIGITS), self._labels[tag]
             if score < self._min_score or category not in self.labels:

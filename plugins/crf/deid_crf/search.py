@@ -45,13 +45,16 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Post
     sizes = (stops - starts)[hard]
     places = np.zeros(len(chosen), dtype=np.intp)
     places[rows] = np.arange(len(rows))
-    searched = np.zeros((len(sizes), sizes.max(initial=0), emissions.shape[1]), dtype=np.float32)
     pieces = [slice(start, stop) for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)]
-    for number, piece in enumerate(pieces):
-        searched[number, : sizes[number]] = np.where(kept[places[piece]], emissions[piece], -np.inf)
-    paths = viterbi(searched, sizes, transitions=chain.weights, start=chain.start, end=chain.end)
-    for piece, path in zip(pieces, paths, strict=True):
-        chosen[piece] = path
+    length = np.frexp(sizes)[1]
+    """Pieces about as long are searched together: the shorter ones wait for the longest."""
+    for together in (np.flatnonzero(length == one).tolist() for one in np.unique(length)):
+        searched = np.zeros((len(together), sizes[together].max(), emissions.shape[1]), dtype=np.float32)
+        for number, piece in enumerate(pieces[at] for at in together):
+            searched[number, : piece.stop - piece.start] = np.where(kept[places[piece]], emissions[piece], -np.inf)
+        paths = viterbi(searched, sizes[together], transitions=chain.weights, start=chain.start, end=chain.end)
+        for at, path in zip(together, paths, strict=True):
+            chosen[pieces[at]] = path
     return chosen
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,12 +48,12 @@ class Solved:
     Args:
         parts: The sequences, with rows of what follows.
         posterior: Of each row.
-        tags: Best legal tag of each row.
+        best: Gives the best legal tag of each row.
     """
 
     parts: Sequence[TokenSequence]
     posterior: Posterior = field(repr=False)
-    tags: Numbers = field(repr=False)
+    best: Callable[[], Numbers] = field(repr=False)
 
 
 class Tagger:
@@ -123,7 +123,7 @@ class Tagger:
         ]
         batch = Batch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain, self._room)
-        return Solved(moved, found, best(emissions, batch, self._chain, found))
+        return Solved(moved, found, lambda: best(emissions, batch, self._chain, found))
 
 
 def _sequences(view: View, grouping: Grouping) -> list[range]:
