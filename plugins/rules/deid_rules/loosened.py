@@ -13,11 +13,7 @@ from deid_rules.paged import BEYOND_ASCII, CLASS, class_of, code_of, members_of
 
 MAX_COUNTED = 3
 """Repetitions between the fewest and the most that are still counted."""
-_TOKEN = re.compile(
-    rf"""(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\(\?P<\w+>|(?P<digit>\d)
-         |\{{(?P<min>\d+)(?P<range>,(?P<max>\d*))?\}}""",
-    re.DOTALL | re.VERBOSE,
-)
+_TOKEN = re.compile(rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\{{(?P<min>\d+),(?P<max>\d*)\}}", re.DOTALL)
 _LEAD = re.compile(r"((?:\(\?\w+\))?)\[\^[^]]+\](?:[*+]|\{\d+,?\})")
 """What else may stand before a match, which says little of where it is."""
 _BEYOND = r"\x80-\xff"
@@ -38,9 +34,8 @@ def narrowed(text: str) -> bytes | None:
 def loosened(regex: str) -> str:
     r"""Return an expression that matches wherever ``regex`` does, and perhaps elsewhere.
 
-    Repetitions have no upper bound unless it is near the lower one and what is repeated is one character; a class that
-    has a letter beyond ASCII has all, and each digit is any. A group that is counted stands in the automaton as often as
-    it may be repeated.
+    Repetitions have no upper bound unless it is near the lower one and what is repeated is one character; and a class that
+    has a letter beyond ASCII has all. A group that is counted stands in the automaton as often as it may be repeated.
 
     Args:
         regex: RE2 syntax, with code points beyond ASCII as they are or as ``\x{e9}``.
@@ -59,9 +54,7 @@ def _loose(token: re.Match[str]) -> str:
     if token["character"]:
         code = code_of(token[0])
         return f"[{_BEYOND}{_FOLDED.get(code, '')}]" if code >= 0x80 else token[0]
-    if token["digit"]:
-        return r"\d"
-    if not token["range"]:
+    if token["min"] is None:
         return token[0]
     least = int(token["min"])
     is_group = token.string.endswith(")", 0, token.start())
@@ -72,12 +65,12 @@ def _loose(token: re.Match[str]) -> str:
 
 @lru_cache(4096)
 def _class(declared: str) -> str:
-    """A class with all characters beyond ASCII or none of them, and all digits; a negated one excludes none of the former."""
+    """A class of characters with all beyond ASCII or none of them; a negated one excludes no character beyond ASCII."""
     negated = declared.startswith("[^")
     kept, beyond, folded = "", "", ""
     for written, first, last in members_of(declared):
         if last < 0x80:
-            kept += r"\d" if not negated and 0x30 <= first <= last <= 0x39 else written
+            kept += written
             continue
         if first < 0x80:
             kept += rf"\x{first:02x}-\x7f"

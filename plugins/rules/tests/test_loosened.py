@@ -18,18 +18,17 @@ LATIN1.encoding = re2.Options.Encoding.LATIN1
     [
         (r"\d{3}-\d{2,4}", r"\d{3}-\d{2,4}"),
         (r"a{0,40}b{1,9}c{2,60}d{5,}", "a*b+c{2,}d{5,}"),
-        (r"x{0,40}?\x{e9}{2}\{1,90}", r"x*?[\x80-\xff]{2}\{\d,\d\d}"),
+        (r"x{0,40}?\x{e9}{2}\{1,90}", r"x*?[\x80-\xff]{2}\{1,90}"),
         (r"[a-zé][A-Z\x{c0}-\x{d6}][\d\-']", r"[a-z\x80-\xff][A-Z\x80-\xff][\d\-']"),
         (r"[!-\x{17e}][^\r\né][^é]", r"[\x21-\x7f\x80-\xff][^\r\n][\x00-\xff]"),
         (r"[é-\x{17f}\xe0]\x27\x{212a}", r"[\x80-\xffsS]\x27[\x80-\xffkK]"),
-        (r"[]{1,9}][^]a]", r"[]{\d,\d}][^]a]"),
-        (r"(?P<DATE2>[12]\d|3[01]a{2}\x31)[^0-3]", r"(?P<DATE2>[\d\d]\d|\d[\d\d]a{2}\x31)[^0-3]"),
+        (r"[]{1,9}][^]a]", r"[]{1,9}][^]a]"),
         (r"(?i)[^\r\n]{40}\bson", r"(?i)\bson"),
         (r"[^ ]x", r"[^ ]x"),
         (r"(?:ab){0,2}(?:c){2,3}d{0,2}\){1,2}", r"(?:ab)*(?:c){2,}d{0,2}\)+"),
     ],
 )
-def test_counts_digits_and_letters_beyond_ascii_are_loosened(regex: str, loose: str) -> None:
+def test_long_counts_and_letters_beyond_ascii_are_loosened(regex: str, loose: str) -> None:
     assert loosened(regex) == loose
     re2.compile(loose.encode(), options=LATIN1)
 
