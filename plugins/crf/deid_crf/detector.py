@@ -85,7 +85,7 @@ class CrfDetector:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
         for group in runs_of(notes, chars=GROUP_CHARS):
             found: list[list[Span]] = [[] for _ in group]
-            with uncollected():
+            with self._tagger.room.lock, uncollected():
                 views = self._tagger.views(group)
                 for solved in self._tagger.solve(views):
                     self._add_spans(solved, views, found)
@@ -132,10 +132,11 @@ def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:
 def marginals_of(tagger: Tagger, views: Sequence[View]) -> Iterator[Marginals]:
     """Yield the probabilities of each note's tags, in order; all notes are read together."""
     rows: list[list[NDArray[np.float64]]] = [[] for _ in views]
-    for solved in tagger.solve(views) if views else ():
-        tags = solved.posterior.tags
-        for part in solved.parts:
-            rows[part.note].append(tags[part.rows.start : part.rows.stop])
+    with tagger.room.lock:
+        for solved in tagger.solve(views) if views else ():
+            tags = solved.posterior.tags
+            for part in solved.parts:
+                rows[part.note].append(tags[part.rows.start : part.rows.stop])
     empty = np.zeros((0, len(tagger.model.tags)))
     for view, found in zip(views, rows, strict=True):
         yield Marginals(view.tokens, tagger.model.tags, np.concatenate([empty, *found]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,9 +29,13 @@ class Room:
     """Memory for the large arrays of a batch, used again from batch to batch: the system would clear it anew each time.
 
     What is written for one batch is void when the next is read.
+
+    Attributes:
+        lock: Held by the thread that works with it, and with the taggers whose room it is.
     """
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self._held: dict[str, NDArray[Any]] = {}
 
     def floats(self, name: str, shape: tuple[int, int]) -> Floats:

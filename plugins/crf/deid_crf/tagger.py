@@ -69,7 +69,7 @@ class Tagger:
     """
 
     def __init__(self, model: Model, room: Room | None = None) -> None:
-        self.model, self._room = model, room or Room()
+        self.model, self.room = model, room or Room()
         self._sources = Sources(model.predictions_of, model.lists)
         self._statistics = Memory(model.statistics)
         self._vocabulary = Vocabulary()
@@ -111,7 +111,7 @@ class Tagger:
 
     def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
-        emissions = self._room.zeros("emissions", (stop - first, len(self.model.tags)))
+        emissions = self.room.zeros("emissions", (stop - first, len(self.model.tags)))
         taken = np.empty((min(ROWS_AT_ONCE, len(emissions)), emissions.shape[1]), dtype=np.float32)
         for part in parts_of(len(emissions)):
             here = emissions[part]
@@ -122,7 +122,7 @@ class Tagger:
             for part in parts
         ]
         batch = Batch.of([part.rows for part in moved])
-        found = posterior(emissions, batch, self._chain, self._room)
+        found = posterior(emissions, batch, self._chain, self.room)
         return Solved(moved, found, lambda: best(emissions, batch, self._chain, found))
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,6 +52,21 @@ def test_a_new_letter_of_the_same_kind_is_read(toy_model: Path) -> None:
 
 def test_the_contract_of_detectors_holds(toy_model: Path) -> None:
     check_detector(CrfDetector(model=toy_model))
+
+
+def test_threads_may_share_a_detector(toy: SimpleNamespace, toy_model: Path) -> None:
+    texts = [document.note.text * (1 + number % 5) for number, document in enumerate(toy.documents() * 6)]
+    groups = [[Note(f"{n}", f"{text}\n{n} Word{n}") for n, text in enumerate(texts[at:])] for at in range(8)]
+    alone = [[found.spans for found in CrfDetector(model=toy_model).detect(group)] for group in groups]
+    shared, interval = CrfDetector(model=toy_model), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            at_once = list(threads.map(lambda group: [found.spans for found in shared.detect(group)], groups))
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert at_once == alone
 
 
 def test_spans_carry_the_name_of_the_recipe_and_the_label_of_the_corpus(toy: SimpleNamespace, tmp_path: Path) -> None:
