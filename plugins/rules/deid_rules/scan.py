@@ -7,10 +7,11 @@ from functools import partial
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
+from deid_rules.compiled import Compiled, matches
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Kind, Lexicon
 from deid_rules.loosened import narrowed
-from deid_rules.patterns import Compiled, Pattern, matches
+from deid_rules.patterns import Pattern
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
 from deid_rules.sets import PatternSet

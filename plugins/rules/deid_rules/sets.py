@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import re2
 
 from deid_assets.extending import ConfigError
+from deid_rules.compiled import Compiled, compile_pattern
 from deid_rules.loosened import loosened
-from deid_rules.patterns import Compiled, Pattern, compile_pattern
+from deid_rules.patterns import Pattern
 
 T = TypeVar("T")
 _SET_BYTES = 16 << 20

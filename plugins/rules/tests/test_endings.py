@@ -7,8 +7,8 @@ import re
 
 import re2
 
+from deid_rules.compiled import _ending, _python
 from deid_rules.language import ANY, OTHER, available, read_language
-from deid_rules.patterns import _ending, _python
 
 SIGNS = (*" .,:;-/()[]=<>$#%+'\n\r\t\v\x1c09aZ", "\u212a", "\xa0", "é", "5", "")
 

@@ -22,8 +22,9 @@ from deid_rules import RulesDetector
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
 from deid_rules.checks import CHECKS, check_named
+from deid_rules.compiled import compile_pattern
 from deid_rules.language import ANY, LANGUAGES, OTHER, available, read_language
-from deid_rules.patterns import compile_pattern, read_patterns
+from deid_rules.patterns import read_patterns
 from deid_rules.rulebook import rules_of
 from deid_rules.view import View
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import ConfigError
 from deid_assets.extending import Phi
 from deid_rules import propagate, sets
+from deid_rules.compiled import matches
 from deid_rules.language import read_language
 from deid_rules.lexicon import Kind, Lists
-from deid_rules.patterns import Pattern, matches
+from deid_rules.patterns import Pattern
 from deid_rules.rulebook import Rulebook, Rules
 from deid_rules.view import View, views_of, words_of
 
