@@ -46,8 +46,8 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Post
     places = np.zeros(len(chosen), dtype=np.intp)
     places[rows] = np.arange(len(rows))
     pieces = [slice(start, stop) for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)]
+    # Pieces about as long are searched together: the shorter ones wait for the longest.
     length = np.frexp(sizes)[1]
-    """Pieces about as long are searched together: the shorter ones wait for the longest."""
     for together in (np.flatnonzero(length == one).tolist() for one in np.unique(length)):
         searched = np.zeros((len(together), sizes[together].max(), emissions.shape[1]), dtype=np.float32)
         for number, piece in enumerate(pieces[at] for at in together):

@@ -14,7 +14,7 @@ from deid_rules.paged import BEYOND_ASCII, CLASS, class_of, code_of, members_of
 MAX_COUNTED = 3
 """Repetitions between the fewest and the most that are still counted."""
 _TOKEN = re.compile(rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\{{(?P<min>\d+),(?P<max>\d*)\}}", re.DOTALL)
-_LEAD = re.compile(r"((?:\(\?\w+\))?)\[\^[^]]+\](?:[*+]|\{\d+,?\})")
+_LEAD = re.compile(rf"((?:\(\?\w+\))?)(?=\[\^){CLASS}(?:[*+]|\{{\d+,?\}})\??", re.DOTALL)
 """What else may stand before a match, which says little of where it is."""
 _BEYOND = r"\x80-\xff"
 _FOLDED = {0x17F: "sS", 0x212A: "kK"}

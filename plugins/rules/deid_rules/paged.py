@@ -13,12 +13,12 @@ from functools import cache, lru_cache
 
 ENCODING = "cp1252"
 _CODE = r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}"
-CHARACTER = rf"{_CODE}|\\[^dswDSWpP]|[^\\]"
+_CHARACTER = rf"{_CODE}|\\[^dswDSWpP]|[^\\]"
 CLASS = rf"\[\^?\]?(?:{_CODE}|\\.|\[:\^?\w+:\]|[^\]\\])*\]"
 BEYOND_ASCII = rf"{_CODE}|[^\x00-\x7f]"
-"""What may stand for one character, for a class of them and for one that may be beyond ASCII, in RE2's syntax."""
+"""What may stand for a class of characters, and for one that may be beyond ASCII, in RE2's syntax."""
 _MEMBER = re.compile(
-    rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{CHARACTER})(?:-(?P<last>{CHARACTER}))?", re.DOTALL
+    rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{_CHARACTER})(?:-(?P<last>{_CHARACTER}))?", re.DOTALL
 )
 _TOKEN = re.compile(
     rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|(?P<open>\((?:\?(?P<flags>[imsU-]+)(?P<end>[:)]))?)|(?P<close>\))",
