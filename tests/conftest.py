@@ -18,6 +18,9 @@ from hypothesis import settings
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("no deadline")
 
+for variable in ("DEID_HOME", "DEID_CONFIG", "DEID_DATABASE_URL", "DEID_REPORTS_URL", "DAGSTER_HOME"):
+    os.environ.pop(variable, None)  # `make` names the installation beside it, which `make run` fills
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell, in the background; the tests' processes would too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -328,7 +331,6 @@ def _installed(root: Path) -> Iterator[Installation]:
 
     installation = Installation(root)
     before = dict(os.environ)
-    os.environ.pop("DEID_REPORTS_URL", None)  # `make` sets it for the UI
     os.environ.update(installation.environment())
     harden_process()
     try:

@@ -64,9 +64,8 @@ def deid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     site, home = tmp_path / "site", tmp_path / "home"
     home.mkdir()
     monkeypatch.chdir(home)
-    # ``make`` names the installation beside it, which ``make run`` fills.
-    for name in ("DEID_KEY", "DEID_DEBUG", "DEID_HOME", "DEID_CONFIG", "DEID_DATABASE_URL", "DEID_REPORTS_URL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("DEID_KEY", raising=False)
+    monkeypatch.delenv("DEID_DEBUG", raising=False)
     monkeypatch.syspath_prepend(site)
     for name in ("xnames", "xdates"):
         install(site, name)
