@@ -22,11 +22,11 @@ from deid_assets.formats import Annotated, Fault
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import Found, landing_folder, languages_word, read_whole, source_of, summarize
 from deid_assets.intake.reading import How, how_to_read
-from deid_assets.intake.states import is_withdrawn
 from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
+from deid_assets.store.withdrawals import Withdrawals
 from deid_resources.installation import Installation
 
 RAW_NOTES = "raw_notes"
@@ -49,7 +49,7 @@ GOLD_CHECKS = tuple(span_checks())
 def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
     """Read a batch's files into notes, and list what could not be read."""
     settings, files = installation.settings, installation.files
-    if is_withdrawn(files, batch):
+    if Withdrawals(files).is_withdrawn(batch):
         raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
     arrival, how = _arrival_of(batch, installation)
     entries, ignored = _read(batch, installation)

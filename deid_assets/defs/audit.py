@@ -22,9 +22,9 @@ from deid_assets.defs.columns import column_schema
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
-from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
+from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
 from deid_resources.installation import Installation
 from deid_resources.processes import Stopped
 from deid_resources.vault import VaultResource
@@ -126,6 +126,8 @@ def _audited(
         said = "\n".join(reasons)
         return _Outcome(results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}")
     installation.check_unchanged()
+    if Withdrawals(installation.files).is_withdrawn(batch):
+        raise errors.InputError(f"batch {batch} was withdrawn meanwhile; nothing was stored")
     receipt = installation.files.write(
         declaration.key, batch, output.tables, receipt=_receipt(output, declaration, verdicts)
     )

@@ -13,10 +13,11 @@ from deid_assets.core.redact import Policy
 from deid_assets.defs import approving, diffing
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import AWAITS_APPROVAL
-from deid_assets.intake.arrivals import ARRIVAL, ARRIVAL_VERSION
+from deid_assets.intake.arrivals import ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.store import frames
 from deid_assets.store.approvals import APPROVAL, REPORT
+from deid_assets.store.withdrawals import ARRIVAL
 from deid_resources.snapshot import software_version
 
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt, inputs_of
+from deid_assets.store.withdrawals import ARRIVAL
 
-ARRIVAL = "arrival"
 ARRIVAL_VERSION = "1"
 _SCHEMA = pa.schema(
     [

@@ -9,15 +9,14 @@ from enum import StrEnum
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError, ProvenanceError
-from deid_assets.intake.arrivals import ARRIVAL, find_arrival
+from deid_assets.intake.arrivals import find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
 from deid_assets.store.approvals import APPROVAL, REPORT
-from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt
+from deid_assets.store.files import Receipt, StoreFiles
 from deid_assets.store.manifests import MANIFEST
+from deid_assets.store.withdrawals import WITHDRAWN, Withdrawals
 
-WITHDRAWN = "withdrawn"
-"""Path of the record that a batch was withdrawn."""
 _RAW, _RELEASED = "raw_notes", "released_corpus"
 
 
@@ -110,16 +109,9 @@ def open_batches(settings: Settings, files: StoreFiles) -> list[str]:
 
 def _is_closed(files: StoreFiles, batch: str) -> bool:
     try:
-        return is_withdrawn(files, batch)
+        return Withdrawals(files).is_withdrawn(batch)
     except ProvenanceError:
         return False
-
-
-def is_withdrawn(files: StoreFiles, batch: str) -> bool:
-    """Whether a batch was withdrawn and not brought back since."""
-    record = files.find(WITHDRAWN, batch)
-    arrival = files.find(ARRIVAL, batch)
-    return record is not None and record.inputs == ({arrival.name: arrival.digest} if arrival else {})
 
 
 def look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
@@ -136,7 +128,8 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
     stops = tuple(stop for stop in found if stop is not None)
     released = _released(settings, files, batch)
-    state = State.WITHDRAWN if is_withdrawn(files, batch) else _state(settings, raw, stops, released=released)
+    is_withdrawn = Withdrawals(files).is_withdrawn(batch)
+    state = State.WITHDRAWN if is_withdrawn else _state(settings, raw, stops, released=released)
     unread = next((stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None)
     read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
     counts = read.counts if read else {}
@@ -175,22 +168,6 @@ def notes_line(tally: Tally) -> str:
         *([f"{tally.waiting:,} in batches that are not done"] if tally.waiting else []),
     ]
     return f"{tally.received:,} received = {' + '.join(parts)}"
-
-
-def withdraw(files: StoreFiles, found: Batch) -> None:
-    """Record that a batch is withdrawn, with the count of its notes, and erase all that was made of it but its files."""
-    arrival = files.find(ARRIVAL, found.batch)
-    files.write(
-        WITHDRAWN,
-        found.batch,
-        {},
-        receipt=UnsignedReceipt(
-            code_version="1",
-            inputs={arrival.name: arrival.digest} if arrival else {},
-            counts={"notes": found.tally.received, "withheld": 0, "sender": found.sender, "languages": found.languages},
-        ),
-    )
-    files.erase(found.batch, keep=("landing", ARRIVAL, WITHDRAWN))
 
 
 def _state(settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, released: Receipt | None) -> State:

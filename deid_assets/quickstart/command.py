@@ -30,6 +30,7 @@ from deid_assets.intake.landing import landing_store, left_alone, take_in
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, open_batches
+from deid_assets.intake.withdrawal import enforce_withdrawals
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.sample import write_sample
 from deid_assets.store.approvals import find_approval
@@ -106,7 +107,7 @@ def _sweep(installation: Installation) -> None:
     """Complete or remove what killed runs left in the store, among the releases and in the temporary folder."""
     sweep_temporary()
     sweep_store(installation.files)
-    installation.releases.sweep()
+    enforce_withdrawals(installation.settings, installation.files, installation.releases)
 
 
 def _run(installation: Installation, console: Console) -> int:

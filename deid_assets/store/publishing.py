@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from deid_assets.store.generation import mark_store
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.withdrawals import Withdrawals
 from deid_assets.store.zones import Zone
 from deid_assets.system.atomic import replace_folder
 
@@ -41,10 +42,14 @@ class ReleaseFolders:
         root: Created on first release.
         record: The house's own copy of the list of releases.
         signer: Of manifests and the list.
+        withdrawals: Batches that must not be released.
     """
 
-    def __init__(self, root: Path, *, record: Path, signer: ReleaseSigner) -> None:
-        self.root, self._record, self._signer = root, record, signer
+    def __init__(self, root: Path, *, record: Path, signer: ReleaseSigner, withdrawals: Withdrawals) -> None:
+        self.root = root
+        self._record = record
+        self._signer = signer
+        self._withdrawals = withdrawals
 
     def publish(self, batch: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
         """Put a release in the place of the batch's last one; does nothing where it is there already.
@@ -55,11 +60,14 @@ class ReleaseFolders:
             manifest: Without signature.
 
         Raises:
+            InputError: The batch was withdrawn.
             ProvenanceError: The list of releases was altered, or its two copies contradict each other.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         with locked(self.root):
             releases = self._settle_all()
+            if self._withdrawals.is_withdrawn(batch):
+                raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
             if self._is_there(batch, manifest, releases):
                 return
             document = (json.dumps(signed(manifest, signer=self._signer), indent=1, sort_keys=True) + "\n").encode()
@@ -70,20 +78,34 @@ class ReleaseFolders:
             self._keep(releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer))
             self._put(batch)
 
-    def withdraw(self, batch: str) -> None:
-        """Delete a batch's release, and enter in the list that it was withdrawn: put back, it is refused.
+    def withdraw(self, *, record: Callable[[], None]) -> None:
+        """Record a withdrawal, and take the batch's release back. Nothing is published meanwhile.
+
+        Args:
+            record: Writes the record of the withdrawal, which is all that has to survive a kill.
 
         Raises:
             ProvenanceError: The list of releases was altered, or its two copies contradict each other.
         """
-        if not self.root.is_dir():
-            return
+        self.root.mkdir(parents=True, exist_ok=True)
         with locked(self.root):
-            releases = self._settle_all()
-            latest = releases.latest(batch)
-            if latest is not None and latest.manifest:
-                self._keep(releases.with_withdrawal(batch, created_at=_now()).to_bytes(self._signer))
-            shutil.rmtree(self.root / batch, ignore_errors=True)
+            record()
+            self._settle_all()
+
+    def go_on_from(self, releases: ReleaseList, *, are_all_withdrawn: bool) -> None:
+        """Begin with the list of an earlier version, so that its releases stay known and numbers go on.
+
+        Args:
+            releases: That list.
+            are_all_withdrawn: Enter for each release that it was withdrawn.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with locked(self.root):
+            live = {entry.batch for entry in releases.entries} - releases.withdrawn()
+            for batch in sorted(live) if are_all_withdrawn else ():
+                releases = releases.with_withdrawal(batch, created_at=_now())
+            self._keep(releases.to_bytes(self._signer))
+            self._settle_all()
 
     def check(self, batch: str) -> dict[str, Any]:
         """Return the manifest of a batch's release that is whole, signed and the newest.
@@ -125,10 +147,22 @@ class ReleaseFolders:
         document = releases.to_bytes(self._signer)
         if releases.entries and not all(path.is_file() and path.read_bytes() == document for path in self._copies()):
             self._keep(document)
+        for batch in self._withdrawals.batches():
+            releases = self._take_back(batch, releases)
         for batch in sorted({path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}):
             self._settle(batch, releases)
         for batch in releases.withdrawn():
             shutil.rmtree(self.root / batch, ignore_errors=True)
+        return releases
+
+    def _take_back(self, batch: str, releases: ReleaseList) -> ReleaseList:
+        """Enter in the list that a batch was withdrawn, so that its release is refused where somebody puts it back."""
+        latest = releases.latest(batch)
+        if latest is not None and latest.manifest:
+            releases = releases.with_withdrawal(batch, created_at=_now())
+            self._keep(releases.to_bytes(self._signer))
+        for folder in (self.root / batch, self._staged(batch), self._replaced(batch)):
+            shutil.rmtree(folder, ignore_errors=True)
         return releases
 
     def _settle(self, batch: str, releases: ReleaseList) -> None:

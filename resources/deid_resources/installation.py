@@ -11,6 +11,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin
 from deid_assets.store.files import StoreFiles
+from deid_assets.store.withdrawals import Withdrawals
 from deid_resources.detectors import DetectorPool
 from deid_resources.snapshot import Snapshot
 from deid_resources.taggers import TaggerModels, is_drawn_for_training
@@ -56,8 +57,12 @@ class Installation:
         """The releases, one folder per batch, with the signed list."""
         from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - not needed before a release
 
-        settings = self.settings
-        return ReleaseFolders(settings.released, record=settings.release_record, signer=self.release_signer)
+        return ReleaseFolders(
+            self.settings.released,
+            record=self.settings.release_record,
+            signer=self.release_signer,
+            withdrawals=Withdrawals(self.files),
+        )
 
     @cached_property
     def database(self) -> "Database":

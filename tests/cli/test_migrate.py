@@ -2,8 +2,17 @@
 
 import pytest
 
+from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
+from deid_assets.intake.arrivals import try_again
+from deid_assets.intake.landing import take_in
+from deid_assets.intake.reader import landing_folder
+from deid_assets.intake.states import open_batches
 from deid_assets.store.files import StoreFiles
+from deid_assets.store.publishing import ReleaseFolders
+from deid_assets.store.releases import ReleaseList
+from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.withdrawals import Withdrawals
 
 ARRIVED = {
     "b-0000000000000001/one.jsonl": True,
@@ -65,3 +74,93 @@ def test_of_what_was_split_the_whole_lands_again_and_no_part(deid, tmp_path, mon
     assert "take back releases" not in ran.err
     landed = {path.read_text() for path in (home / "landing").rglob("*") if path.is_file()}
     assert landed == {name for name, has_arrived in ARRIVED.items() if has_arrived}
+
+
+@pytest.fixture
+def withdrawn_home(tmp_path, monkeypatch):
+    """An installation with a released, a withdrawn and a brought back batch, marked as of an earlier generation."""
+    home = tmp_path / "third"
+    monkeypatch.setenv("DEID_HOME", str(home))
+    settings = Settings.load()
+    settings.landing.mkdir(parents=True)
+    for name in ("stays", "goes", "returns"):
+        (settings.landing / f"{name}.jsonl").write_text(f'{{"id": "{name}", "text": "{name}"}}\n')
+    batch_of = {}
+    for batch in take_in(settings, settle_s=0):
+        (path,) = landing_folder(settings, batch).iterdir()
+        batch_of[path.stem] = batch
+    files = StoreFiles(settings.store, key=settings.receipt_key())
+    withdrawals = Withdrawals(files)
+    releases = ReleaseFolders(
+        settings.released,
+        record=settings.release_record,
+        signer=ReleaseSigner(settings.key()),
+        withdrawals=withdrawals,
+    )
+    for batch in batch_of.values():
+        releases.publish(batch, {}, {"batch": batch, "created_at": "2026-01-01", "files": {}})
+    for name in ("goes", "returns"):
+        releases.withdraw(record=lambda name=name: withdrawals.record(batch_of[name], {"notes": 1, "withheld": 0}))
+    returning = batch_of["returns"]
+    try_again(files, returning, {}, landing=landing_folder(settings, returning))
+    (settings.store / "generation").write_text("2\n")
+    return settings, batch_of
+
+
+def test_what_was_withdrawn_stays_withdrawn_and_the_list_of_releases_goes_on(deid, withdrawn_home):
+    settings, batch_of = withdrawn_home
+
+    ran = deid("migrate")
+
+    assert ran.code == 0
+    assert f"{batch_of['goes']} stays withdrawn" in ran.err
+    assert sorted(path.name for path in settings.landing.iterdir()) == ["returns.jsonl", "stays.jsonl"]
+    files = StoreFiles(settings.store, key=settings.receipt_key())
+    assert Withdrawals(files).batches() == [batch_of["goes"]]
+    assert len(take_in(settings, settle_s=0)) == 2
+    assert open_batches(settings, files) == sorted([batch_of["stays"], batch_of["returns"]])
+    listed = ReleaseList.read(settings.release_record, key=ReleaseSigner(settings.key()).public)
+    assert [entry.number for entry in listed.entries] == [1, 2, 3, 4, 5]
+    assert listed.withdrawn() == {batch_of["goes"], batch_of["returns"]}
+
+
+def test_the_same_file_dropped_again_after_a_migration_stays_withdrawn(deid, withdrawn_home):
+    settings, _ = withdrawn_home
+    deid("migrate")
+
+    (settings.landing / "copy.jsonl").write_text('{"id": "goes", "text": "goes"}\n')
+    taken = take_in(settings, settle_s=0)
+
+    assert len(taken) == 2
+    assert not (settings.landing / "copy.jsonl").exists()
+
+
+def test_releases_under_ids_without_a_key_count_as_withdrawn_in_the_list(deid, withdrawn_home):
+    settings, batch_of = withdrawn_home
+    (settings.store / "generation").unlink()
+
+    deid("migrate")
+
+    listed = ReleaseList.read(settings.release_record, key=ReleaseSigner(settings.key()).public)
+    assert listed.withdrawn() == set(batch_of.values())
+
+
+@pytest.mark.parametrize("part", ["b-0000000000000002-0001", "b-0000000000000002-0002"])
+def test_of_an_arrival_with_a_withdrawn_part_nothing_lands_again(deid, tmp_path, monkeypatch, part):
+    home = tmp_path / "fourth"
+    for name in ARRIVED:
+        file = home / "store" / "restricted" / "landing" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(name)
+    record = home / "store" / "internal" / "withdrawn" / part / "receipt.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+    (home / "store" / "generation").write_text("2\n")
+    monkeypatch.setenv("DEID_HOME", str(home))
+
+    ran = deid("migrate")
+
+    assert f"{part} is withdrawn, a part of a larger arrival" in ran.err
+    landed = {path.name for path in (home / "landing").rglob("*") if path.is_file()}
+    assert "large.jsonl" not in landed
+    assert len(landed) == 3

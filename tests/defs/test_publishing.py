@@ -7,6 +7,7 @@ import pytest
 
 from deid_assets.store import database
 from deid_assets.store.manifests import verify_release
+from deid_assets.store.withdrawals import Withdrawals
 
 pytestmark = pytest.mark.long
 
@@ -93,3 +94,14 @@ def test_a_kill_before_every_file_operation_of_a_release_is_mended_by_the_next_r
 
     assert step > 20
     assert seen == {"tag", "blackout"}
+
+
+def test_nothing_is_stored_of_a_batch_that_is_withdrawn_while_it_is_made(shipped):
+    files = shipped.opened().files
+    before = files.receipt("quarantine", shipped.batch).created_at
+    Withdrawals(files).record(shipped.batch, {"notes": 8, "withheld": 0})
+
+    failures = shipped.failures(shipped.run(shipped.batch, "quarantine"))
+
+    assert "was withdrawn meanwhile" in failures["quarantine"]
+    assert files.receipt("quarantine", shipped.batch).created_at == before

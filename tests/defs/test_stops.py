@@ -10,11 +10,12 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
 from deid_assets.formats.installed import installed
-from deid_assets.intake.arrivals import ARRIVAL, check_arrival, find_arrival
+from deid_assets.intake.arrivals import check_arrival, find_arrival
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch
 from deid_assets.intake.states import State, look
 from deid_assets.intake.stops import find_stop
+from deid_assets.store.withdrawals import ARRIVAL
 
 pytestmark = pytest.mark.long
 

@@ -9,11 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.config import Settings
+from deid_assets.core.keys import Key
 from deid_assets.intake.arrivals import list_files, sign_arrival, try_again
 from deid_assets.intake.reader import landing_folder
-from deid_assets.intake.states import State, look, look_at_all, notes_line, open_batches, total, withdraw
+from deid_assets.intake.states import State, look, look_at_all, notes_line, open_batches, total
 from deid_assets.intake.stops import record_stop
+from deid_assets.intake.withdrawal import enforce_withdrawals, withdraw
 from deid_assets.store.files import StoreFiles, UnsignedReceipt, inputs_of
+from deid_assets.store.publishing import ReleaseFolders
+from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.withdrawals import Withdrawals
 
 KEY = b"0123456789abcdef"
 OUTCOMES = ("new", "unreadable", "stopped", "made", "released", "released and stopped since", "withdrawn", "retried")
@@ -27,6 +32,11 @@ def arrive(home, files, number):
     folder.mkdir(parents=True)
     (folder / "notes.jsonl").write_text(f"{number}")
     return sign_arrival(files, folder.name, list_files([folder / "notes.jsonl"], root=folder))
+
+
+def releases_of(home, files):
+    signer = ReleaseSigner(Key(KEY))
+    return ReleaseFolders(home.released, record=home.release_record, signer=signer, withdrawals=Withdrawals(files))
 
 
 def make(home, files, number, drawn):
@@ -56,7 +66,7 @@ def make(home, files, number, drawn):
             files, "merged_spans", batch, ["why"], unsigned=UnsignedReceipt("2", inputs_of([raw])), is_error=False
         )
     if outcome == "withdrawn":
-        withdraw(files, look(home, files, batch))
+        withdraw(home, files, releases_of(home, files), look(home, files, batch))
     return notes + unreadable
 
 
@@ -102,7 +112,7 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
     make(home, files, 1, ("released", 5, 2, 1))
     files.write("spans_rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1"))
 
-    withdraw(files, look(home, files, "b-1"))
+    withdraw(home, files, releases_of(home, files), look(home, files, "b-1"))
 
     found = look(home, files, "b-1")
     assert (found.state, found.tally.withdrawn, found.tally.received) == (State.WITHDRAWN, 7, 7)
@@ -138,3 +148,21 @@ def test_a_batch_is_open_where_the_record_of_its_withdrawal_was_altered(tmp_path
     receipt.write_text(receipt.read_text().replace('"notes": 3', '"notes": 0'))
 
     assert open_batches(home, files) == ["b-1"]
+
+
+def test_what_a_killed_withdrawal_left_or_a_run_made_meanwhile_is_erased_by_the_next_sweep(tmp_path):
+    home = Settings(home=tmp_path)
+    files = StoreFiles(home.store, key=KEY)
+    for number in (1, 2):
+        make(home, files, number, ("made", 3, 0, 0))
+    home.reports.mkdir()
+    for name in ("release-b-1", "release-b-2"):
+        (home.reports / f"{name}.html").touch()
+    Withdrawals(files).record("b-1", {"notes": 3, "withheld": 0})  # and killed
+
+    enforce_withdrawals(home, files, releases_of(home, files))
+
+    assert files.find("raw_notes", "b-1") is None
+    assert files.find("raw_notes", "b-2") is not None
+    assert [path.name for path in home.reports.iterdir()] == ["release-b-2.html"]
+    assert look(home, files, "b-1").state is State.WITHDRAWN

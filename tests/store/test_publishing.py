@@ -9,9 +9,11 @@ import pytest
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
+from deid_assets.store.files import StoreFiles, UnsignedReceipt
 from deid_assets.store.publishing import ReleaseFolders
 from deid_assets.store.releases import ReleaseList
 from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.withdrawals import Withdrawals
 
 SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
 
@@ -22,7 +24,21 @@ def folders(tmp_path):
 
 
 def open_folders(root, signer=SIGNER):
-    return ReleaseFolders(root / "released", record=root / "store" / "published" / "releases.json", signer=signer)
+    store = root / "store"
+    withdrawals = Withdrawals(StoreFiles(store, key=b"0123456789abcdef"))
+    return ReleaseFolders(
+        root / "released", record=store / "published" / "releases.json", signer=signer, withdrawals=withdrawals
+    )
+
+
+def withdraw(folders, batch="b-1"):
+    folders.withdraw(record=lambda: folders._withdrawals.record(batch, {}))
+
+
+def bring_back(folders, batch="b-1"):
+    """As a retry does: what arrived is signed anew, so that the record names another arrival."""
+    files = folders._withdrawals._files
+    files.write("arrival", batch, {}, receipt=UnsignedReceipt("1"))
 
 
 def publish(folders, text, batch="b-1", at="2026-01-01"):
@@ -165,7 +181,7 @@ def test_two_lists_that_contradict_each_other_are_refused(folders, tmp_path):
 def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tmp_path):
     publish(folders, "first")
     shutil.copytree(folders.root / "b-1", tmp_path / "kept")
-    folders.withdraw("b-1")
+    withdraw(folders)
     assert not (folders.root / "b-1").exists()
 
     shutil.copytree(tmp_path / "kept", folders.root / "b-1")
@@ -174,6 +190,9 @@ def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tm
     folders.sweep()
     assert not (folders.root / "b-1").exists()
 
+    with pytest.raises(InputError, match="b-1 was withdrawn; `deid batches retry b-1`"):
+        publish(folders, "again", at="2026-02-02")
+    bring_back(folders)
     publish(folders, "again", at="2026-02-02")
     assert text_of(folders) == "again"
     shutil.rmtree(folders.root / "b-1")
@@ -188,10 +207,33 @@ def test_a_kill_before_every_file_operation_of_a_withdrawal_is_mended_by_the_nex
         step += 1
         folders = open_folders(tmp_path / str(step))
         publish(folders, "first")
-        died = killed_at(step, lambda folders=folders: folders.withdraw("b-1"))
+        died = killed_at(step, lambda folders=folders: withdraw(folders))
         folders.sweep()
         is_there = (folders.root / "b-1").exists()
         assert bool(folders.releases().latest("b-1").manifest) is is_there
+        assert folders._withdrawals.is_withdrawn("b-1") is not is_there
         assert leftovers(folders) <= {".lock"}
         seen.add(is_there)
     assert seen == {True, False}
+
+
+def test_a_batch_that_is_withdrawn_while_it_is_published_is_not_released(folders):
+    publish(folders, "first")
+    folders._withdrawals.record("b-1", {})  # and killed, so that nothing else is done
+
+    with pytest.raises(InputError, match="was withdrawn"):
+        publish(folders, "second")
+
+    assert not (folders.root / "b-1").exists()
+    assert folders.releases().withdrawn() == {"b-1"}
+
+
+def test_publishing_another_batch_takes_back_what_a_killed_withdrawal_left(folders):
+    publish(folders, "first")
+    publish(folders, "second", batch="b-2")
+    folders._withdrawals.record("b-1", {})
+
+    publish(folders, "third", batch="b-3")
+
+    assert sorted(path.name for path in folders.root.glob("b-*")) == ["b-2", "b-3"]
+    assert folders.releases().withdrawn() == {"b-1"}

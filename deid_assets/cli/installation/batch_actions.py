@@ -17,8 +17,12 @@ from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
-from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total, withdraw
+from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total
+from deid_assets.intake.withdrawal import withdraw
 from deid_assets.store.files import StoreFiles
+from deid_assets.store.publishing import ReleaseFolders
+from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.withdrawals import Withdrawals
 
 _SHOWN_FAULTS = 50
 
@@ -70,12 +74,12 @@ def withdraw_batch(batch: str, *, with_release: bool) -> int:
         raise InputError(f"{batch} is released; give --with-release to delete {released} and its reports, too")
     for made in files.dependents(batch):
         say(f"{made} was made from it, and stays until it is made again")
-    withdraw(files, found)
-    _forget(settings, batch)
-    _withdraw_release(settings, batch)
-    for report in reports:
-        report.unlink()
-    say(f"{batch} withdrawn: {found.tally.received:,} notes; its files stay in {landing_folder(settings, batch)}")
+    withdraw(settings, files, _releases(settings, files), found)
+    say(
+        f"{batch} withdrawn: {found.tally.received:,} notes; the original files stay in "
+        f"{landing_folder(settings, batch)}, so that `deid batches retry {batch}` can bring them back: no command "
+        "erases originals"
+    )
     return 0
 
 
@@ -120,12 +124,13 @@ def _installation() -> tuple[Settings, StoreFiles]:
     return settings, StoreFiles(settings.store, key=settings.receipt_key())
 
 
-def _withdraw_release(settings: Settings, batch: str) -> None:
-    from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - cryptography takes its time to import
-    from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415
-
-    signer = ReleaseSigner(settings.key())
-    ReleaseFolders(settings.released, record=settings.release_record, signer=signer).withdraw(batch)
+def _releases(settings: Settings, files: StoreFiles) -> ReleaseFolders:
+    return ReleaseFolders(
+        settings.released,
+        record=settings.release_record,
+        signer=ReleaseSigner(settings.key()),
+        withdrawals=Withdrawals(files),
+    )
 
 
 def _known(settings: Settings, files: StoreFiles, batch: str) -> Batch:
@@ -136,21 +141,6 @@ def _known(settings: Settings, files: StoreFiles, batch: str) -> Batch:
 
 def _names(settings: Settings, batch: str) -> list[str]:
     return [path.name for path in sources_of(landing_folder(settings, batch))]
-
-
-def _forget(settings: Settings, batch: str) -> None:
-    """Erase the notes, spans and decisions of a batch from the text-free store."""
-    from deid_assets.store.database import Database  # noqa: PLC0415 - SQLModel takes 0.3 s to import
-    from deid_assets.store.records import erase_batch  # noqa: PLC0415
-
-    database = Database(settings.sql_url)
-    try:
-        database.upgrade()
-        with database.session() as session:
-            erase_batch(session, batch)
-            session.commit()
-    finally:
-        database.close()
 
 
 def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from deid_assets.cli.app import app, guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.intake.parts import is_part
+from deid_assets.intake.parts import is_part, whole_of
 from deid_assets.store.generation import MARKER, is_of_another_generation
 
 ASIDE = "before-migration"
@@ -27,14 +27,20 @@ def migrate() -> int:
     if not is_of_another_generation(settings.store):
         say(f"{settings.home}: nothing to migrate")
         return 0
+    # Imported late: the store loads pyarrow, which other commands do without.
+    from deid_assets.cli.installation import carrying  # noqa: PLC0415
+
     keyless = not (settings.store / MARKER).is_file()
     aside = settings.home / ASIDE
     aside.mkdir(mode=0o700, exist_ok=True)
-    moved = _bring_back(settings)
+    withdrawn = carrying.withdrawn_batches(settings.store)
+    moved = _bring_back(settings, kept={whole_of(batch) for batch in withdrawn})
     for name in _MADE:
         if (settings.home / name).exists():
             _check_free(aside / name)
             (settings.home / name).rename(aside / name)
+    for line in carrying.carry(settings, aside, withdrawn, keyless=keyless):
+        say(line)
     warning = (
         ", and take back releases that were handed out, since their ids confirm their originals" if keyless else ""
     )
@@ -45,9 +51,15 @@ def migrate() -> int:
     return 0
 
 
-def _bring_back(settings: Settings) -> int:
-    """Move each arrival to the landing folder, under another name where its own is taken, and return how many."""
-    arrived = list(_arrived(settings.store / "restricted" / "landing"))
+def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
+    """Move each arrival to the landing folder, under another name where its own is taken, and return how many.
+
+    Args:
+        settings: Of the installation.
+        kept: Arrivals that are withdrawn, as a whole or in part.
+    """
+    everything = _arrived(settings.store / "restricted" / "landing")
+    arrived = [path for path in everything if path.parent.name.removeprefix(".") not in kept]
     settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
     for path in arrived:
         target = settings.landing / path.name
