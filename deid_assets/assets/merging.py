@@ -27,9 +27,15 @@ from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(disjoint=True),
-    Check("recall_floor", "Against gold, where the batch has it, recall is not below the configured floors."),
+    Check(gates.RECALL, "Against gold, where the batch has it, recall is not below the configured floors."),
     *gates.CHECKS,
 )
+
+
+def checks_of(limits: Gates) -> list[Check]:
+    """Return the checks of merged spans under these settings: a gate that they switch off is none."""
+    off = gates.switched_off(limits)
+    return [check for check in CHECKS if check.name not in off]
 
 
 def make_merged_spans(batch: str, installation: Installation, *, yielding: frozenset[Phi]) -> AssetOutput:
@@ -51,6 +57,7 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
     gold = read_held_out(batch, installation, notes)
     found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
     scores = found.scores
+    on_gold = [recall_gate(scores, settings.gates), *judge_gold(found, installation, batch)]
     return AssetOutput(
         tables={
             "spans": span_table,
@@ -64,8 +71,7 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
         ],
         verdicts=[
             *judge_spans(notes, merged, sources=(*settings.ensemble, SPREAD), disjoint=True),
-            recall_gate(scores, settings.gates),
-            *judge_gold(found, installation, batch),
+            *(verdict for verdict in on_gold if verdict.name not in gates.switched_off(settings.gates)),
         ],
         counts={
             "notes": len(merged),

@@ -16,6 +16,7 @@ from deid_assets.assets.measuring import measure
 from deid_assets.assets.merging import read_gold
 from deid_assets.assets.records import record_release
 from deid_assets.assets.redaction import QUARANTINE
+from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Policy
@@ -36,8 +37,8 @@ CHECKS = (
     Check("provenance", "Every receipt back to the raw notes is signed, current and passed its checks."),
     Check("complete", "Notes received equal notes released plus notes in quarantine."),
     Check("measured", "People annotated as many notes of the batch as release.require asks for."),
-    Check("approved", "Somebody approved the present page on the batch, where release.approval asks for it."),
 )
+_APPROVED = Check("approved", "Somebody approved the present page on the batch.")
 
 NOTES = pa.schema(
     [
@@ -47,6 +48,11 @@ NOTES = pa.schema(
         pa.field("text", pa.string(), nullable=False),
     ]
 )
+
+
+def checks_of(settings: Settings) -> Sequence[Check]:
+    """Return the checks of a release under these settings."""
+    return (*CHECKS, _APPROVED) if settings.release.approval else CHECKS
 
 
 def make_released_corpus(
@@ -83,7 +89,7 @@ def make_released_corpus(
             Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
             complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
             found.judge(),
-            _approved(approval, batch, installation),
+            *_approved(approval, batch, installation),
         ],
         counts={
             "policy": policy.name,
@@ -116,13 +122,13 @@ def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     return released.sort_by("id") if installation.settings.release.shuffle else released
 
 
-def _approved(approval: Receipt | None, batch: str, installation: Installation) -> Verdict:
-    asked = installation.settings.release.approval
+def _approved(approval: Receipt | None, batch: str, installation: Installation) -> list[Verdict]:
+    if not installation.settings.release.approval:
+        return []
     description = "Approved, with the digest of the page that was read."
-    if asked and approval is None:
+    if approval is None:
         description = f"Nobody approved the present page; read it, and then run deid approve for batch {batch}."
-    verdict = Verdict("approved", not asked or approval is not None, True, {"asked": int(asked)}, description)
-    return verdict.unless(not asked, "release.approval asks for none")
+    return [Verdict(_APPROVED.name, approval is not None, True, {"asked": 1}, description)]
 
 
 def pseudonym(installation: Installation, kind: str, value: str | None) -> str | None:

@@ -20,6 +20,8 @@ from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
+Owner = Annotated[str, Field(pattern=r"^(team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+)$")]
+"""As the Dagster UI shows it: a team or an e-mail address."""
 
 
 class _Frozen(BaseModel):
@@ -154,6 +156,7 @@ class Settings(_Frozen):
         intake: How what arrives is read, where nothing else is said.
         release: What a batch must have before it leaves.
         vault: Where the originals of what is released are sealed, if anywhere.
+        owners: Who answers for the assets: ``team:NAME`` or an e-mail address each, shown in the Dagster UI.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
         suites: Folder of this installation's own suites of expectations; ``suites`` under ``home`` when not given.
@@ -181,6 +184,7 @@ class Settings(_Frozen):
     intake: Reading = Reading()
     release: ReleaseSettings = ReleaseSettings()
     vault: VaultSettings = VaultSettings()
+    owners: tuple[Owner, ...] = ()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")
     suites: Path | None = None

@@ -6,7 +6,6 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from deid_assets.assets.release import RELEASED
-from deid_assets.defs.audit import OWNERS
 from deid_assets.defs.diffing import RELEASE_DIFF
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
@@ -33,7 +32,6 @@ class Approval(dg.Config):
     partitions_def=batches,
     code_version="1",
     group_name="release",
-    owners=OWNERS,
     kinds={"json"},
     tags=ON_DEMAND,
     description="Who approved the release of a batch, when, and the digest of the page that was read. Made by the job "

@@ -32,8 +32,6 @@ from deid_resources.vault import VaultResource
 LANDING = "landing"
 """The one dependency that is no asset of ours, and so has no receipt."""
 
-OWNERS = ["team:deid-assets"]
-
 
 def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinition:
     """Return an asset that stores what ``make`` gives, if every blocking check passes."""
@@ -60,7 +58,6 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
         automation_condition=eager_and_gated if declaration.automatic else None,
         code_version=declaration.code_version,
         group_name=declaration.group,
-        owners=OWNERS,
         description=declaration.description,
         kinds=set(declaration.kinds),
         config_schema={},

@@ -11,7 +11,7 @@ from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
-from deid_assets.defs.audit import OWNERS, audited_asset
+from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
@@ -46,7 +46,6 @@ def unusable_audit(plugin: Plugin) -> dg.AssetSpec:
     return dg.AssetSpec(
         key_of(plugin.name),
         group_name="unusable_audits",
-        owners=OWNERS,
         description=f"Not usable: {plugin.fault}.",
         metadata={"fault": plugin.fault},
     )

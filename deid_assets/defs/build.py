@@ -15,7 +15,7 @@ from deid_assets.core.assets import Family
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import approving, auditing, build_release, build_scores, vaulting
-from deid_assets.defs.audit import LANDING, OWNERS, audited_asset
+from deid_assets.defs.audit import LANDING, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
@@ -39,7 +39,6 @@ landing = dg.AssetSpec(
     LANDING,
     group_name="intake",
     kinds={"folder"},
-    owners=OWNERS,
     description="Folder where new files are dropped. The landing sensor makes a batch of each.",
 )
 
@@ -119,20 +118,21 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
             )
         ),
     ]
+    assets = [
+        landing,
+        *upstream,
+        *build_release.release_end(settings, released, usable, upstream=upstream),
+        *(
+            auditing.unusable_audit(plugin) if plugin.fault else auditing.audit_asset(settings, policies, plugin)
+            for plugin in snapshot.audits.values()
+        ),
+        *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
+        *build_scores.plugin_tables(settings, snapshot.tables, origins=_origins(snapshot), usable=usable),
+        *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
+        *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
+    ]
     return dg.Definitions(
-        assets=[
-            landing,
-            *upstream,
-            *build_release.release_end(settings, released, usable, upstream=upstream),
-            *(
-                auditing.unusable_audit(plugin) if plugin.fault else auditing.audit_asset(settings, policies, plugin)
-                for plugin in snapshot.audits.values()
-            ),
-            *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
-            *build_scores.plugin_tables(settings, snapshot.tables, origins=_origins(snapshot), usable=usable),
-            *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
-            *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
-        ],
+        assets=dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=settings.owners), assets),
         jobs=[
             *jobs(usable, with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None),
             *([approving.approve_job()] if settings.release.approval else []),
@@ -222,7 +222,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
                 code_version=f"{software}+{settings.digest('labels', 'intake')}",
                 group="intake",
                 description=f"Annotations by people that came with the notes; empty where there are none. {FIRST}",
-                kinds={"parquet", "gold"},
+                kinds={"parquet", "annotations"},
                 schema=frames.SPANS,
             ),
         ),
@@ -238,13 +238,13 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
             partial(merging.make_merged_spans, yielding=yielding),
             AssetDeclaration(
                 key=MERGED_SPANS,
-                checks=merging.CHECKS,
+                checks=merging.checks_of(settings.gates),
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *ensemble],
                 code_version=f"{software_version()}+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
                 f"+{digest_of(yielding)}",
                 group="redaction",
-                description=f"Spans of the ensemble ({', '.join(settings.ensemble)}) resolved by `{settings.resolve}`, "
-                "then swept once more over the masked text.",
+                description=f"Spans of the ensemble ({', '.join(settings.ensemble)}), overlaps resolved by `{settings.resolve}`, "
+                "and each value covered wherever else it occurs in the patient's notes.",
                 kinds={"parquet"},
                 schema=frames.SPANS,
             ),
@@ -265,7 +265,6 @@ def unusable(name: str, fault: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         Family.SPANS.of(name),
         group_name="unusable_detectors",
-        owners=OWNERS,
         description=f"Not usable: {fault}.",
         metadata={"fault": fault},
     )

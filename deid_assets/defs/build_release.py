@@ -70,7 +70,7 @@ def release_end(
         partial(release.make_released_corpus, policy=policy, code_versions=code_versions([*upstream, report])),
         AssetDeclaration(
             key=release.RELEASED,
-            checks=release.CHECKS,
+            checks=release.checks_of(settings),
             deps=[
                 ingest.RAW_NOTES,
                 Family.REDACTED_NOTES.of(policy.name),

@@ -46,11 +46,17 @@ def known_detectors(
 ) -> dict[str, Plugin]:
     """Return what can detect: plugins by their name, and the tagger of each recipe by the recipe's.
 
-    A plugin that needs a model and has none has a ``fault``, and so has a recipe whose plugin is not installed.
+    A plugin that needs a model and has none is left out, unless the settings name it: then it has a ``fault``, and so
+    has a recipe whose plugin is not installed.
     """
     plugins = available() if plugins is None else plugins
     recipes = recipes_of(settings) if recipes is None else recipes
-    found = {name: _configured(settings, plugin) for name, plugin in plugins.items() if name not in recipes}
+    named = {*settings.ensemble, *settings.detectors}
+    found = {
+        name: _configured(settings, plugin)
+        for name, plugin in plugins.items()
+        if name not in recipes and (name in named or plugin.fault or not plugin.needs_model)
+    }
     for name, options in settings.detectors.items():
         if PLUGIN in options and name not in plugins and name not in recipes:
             found[name] = _named(name, str(options[PLUGIN]), plugins)

@@ -140,11 +140,16 @@ def test_a_name_that_is_not_allowed_does_not_keep_the_graph_from_loading(install
     assert found["detector_stencil"] == {"spans_stencil"}
 
 
-def test_a_detector_that_needs_a_model_is_usable_once_it_has_one(installation, site):
+def test_a_detector_that_needs_a_model_is_shown_once_the_settings_name_it_and_usable_once_it_has_one(
+    installation, site
+):
     folder, add = site
     add("newcomer")
     metadata = folder / "deid_newcomer-1.0.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text().rstrip("\n") + "\nKeywords: words,plain,needs-model\n")
+    assert "spans_newcomer" not in set().union(*groups(installation).values())
+
+    installation.configure(installation.default_settings + "\n[detectors.newcomer]\nunder = 3\n")
     assert "spans_newcomer" in groups(installation)["unusable_detectors"]
 
     installation.configure(installation.default_settings + '\n[detectors.newcomer]\nmodel = "words.bin"\n')
