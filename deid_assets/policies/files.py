@@ -174,9 +174,8 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if is_dataclass(replacer) and not isinstance(replacer, type):
-        options = {
-            one.name: getattr(replacer, one.name) for one in fields(replacer) if one.metadata.get("digest", True)
-        }
+        values = {one.name: getattr(replacer, one.name) for one in fields(replacer) if one.metadata.get("digest", True)}
+        options = {name: _described(value) if is_dataclass(value) else value for name, value in values.items()}
     # Moved dates come from names of months, and surrogates from lists, which change with their packages' versions.
     packages: Sequence[str] = getattr(replacer, "packages", ("babel",) if isinstance(replacer, Shift) else ())
     return {"action": type(replacer).__name__, **options, **{name: _version(name) for name in packages}}

@@ -173,6 +173,17 @@ def test_the_digest_follows_the_content_and_not_the_name(policy_file):
     )
 
 
+def test_an_action_within_an_action_is_part_of_the_digest(policy_file):
+    """The month of a date is written by an action that holds the one for years."""
+    found = {
+        load_policy(
+            policy_file(f'name = "a"\n[actions]\nDATE = {{ action = "generalize", date = "month"{year} }}')
+        ).digest
+        for year in ("", ", oldest_year = 1950", ", oldest_year = 1990")
+    }
+    assert len(found) == 3
+
+
 def test_what_becomes_of_other_languages_is_part_of_the_digest(policy_file):
     stops, tags = (
         load_policy(

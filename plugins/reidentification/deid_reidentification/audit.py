@@ -25,7 +25,17 @@ from deid_assets.extending.audits import (
 from deid_assets.extending.corpora import read_corpus
 from deid_reidentification.attacks import Arms, Release, inference, linkability, linked, singling_out
 from deid_reidentification.drawing import curves_png
-from deid_reidentification.people import Kind, Person, owner_of, people_of, read_population, records_of, split
+from deid_reidentification.people import (
+    Kind,
+    Person,
+    covers,
+    left_of,
+    owner_of,
+    people_of,
+    read_population,
+    records_of,
+    split,
+)
 
 LINKED, RISK = "persons linked to their own record", "risk beyond the control"
 UNIQUE, FEW = "patients whom nobody else shares what is left with", "patients who share it with fewer than five"
@@ -49,7 +59,7 @@ class Reidentification:
     """
 
     name = "reidentification"
-    version = "0.1.0"
+    version = "0.2.0"
     title = "Can the person be found?"
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
@@ -247,7 +257,7 @@ def _held(found: Sequence[Attacked], world: World) -> Table:
     """Return how many patients each policy leaves a value of each kind of, and how many share what is left."""
     rows: list[tuple[str | int | Measurement, ...]] = []
     for each in found:
-        left = {person.name: _left(person, each.records.get(person.name)) for person in world.released}
+        left = {person.name: left_of(person, each.records[person.name]) for person in world.released}
         for kind in Kind:
             having = [person for person in world.released if person.values.get(kind)]
             if len(having) > 1:
@@ -264,20 +274,14 @@ def _held(found: Sequence[Attacked], world: World) -> Table:
     )  # fmt: skip
 
 
-def _left(person: Person, record: Person | None) -> dict[Kind, list[str]]:
-    """Return the true values that stand in the record, also as a range or year."""
-    if record is None:
-        return {}
-    left = {kind: [value for value in values if record.holds(kind, value)] for kind, values in person.values.items()}
-    return {kind: values for kind, values in left.items() if values}
-
-
 def _sharing(left: Mapping[Kind, Sequence[str]], population: Sequence[Person]) -> int:
-    """Return how many people have every structured value that is left of a patient, the patient among them."""
-    return sum(
-        all(value in person.values.get(kind, frozenset()) for kind in STRUCTURED for value in left.get(kind, ()))
-        for person in population
-    )
+    """Return to how many people everything structured that is left of a patient applies, the patient among them."""
+    texts = [(kind, text) for kind in STRUCTURED for text in left.get(kind, ())]
+    return sum(all(_applies(kind, text, person) for kind, text in texts) for person in population)
+
+
+def _applies(kind: Kind, text: str, person: Person) -> bool:
+    return any(covers(kind, text, value) for value in person.values.get(kind, ()))
 
 
 def _arms(found: Sequence[Attacked]) -> Table:

@@ -37,6 +37,7 @@ RARE_SHARE = 0.1
 """A word of the story that at most so many patients share is a rare fact."""
 _WORD = re.compile(r"[^\W\d_]{5,}")
 _RANGE = re.compile(r"(\d{1,3})\s*(?:-|–|to)\s*(\d{1,3})")  # noqa: RUF001 - releases write it so
+_NUMBER = re.compile(r"\d{1,3}")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 Values = Mapping[Kind, frozenset[str]]
@@ -48,11 +49,13 @@ class Person:
 
     Args:
         name: Opaque id.
-        values: Quasi-identifiers by kind, in lower case.
+        values: Quasi-identifiers by kind, in lower case; of a range of ages, every age in it.
+        written: The same of a record as its text has them, ranges as ranges.
     """
 
     name: str
     values: Values = field(repr=False)
+    written: Values = field(default_factory=dict, repr=False)
 
     def holds(self, kind: Kind, value: str) -> bool:
         """Whether a value is there, whole or as the range or year that holds it."""
@@ -60,9 +63,36 @@ class Person:
 
 
 def forms(kind: Kind, value: str) -> tuple[str, ...]:
-    """Return the texts that would give a value away: itself, and for a date its bare year."""
-    year = _YEAR.search(value) if kind is Kind.DATE else None
-    return (value,) if year is None or year[0] == value else (value, year[0])
+    """Return the texts that would give a value away: itself, for a date its bare year, for an age its bare number."""
+    if kind is Kind.DATE:
+        shorter = _YEAR.findall(value)[:1]
+    elif kind is Kind.AGE:
+        shorter = _NUMBER.findall(value)
+    else:
+        shorter = []
+    return (value,) if len(shorter) != 1 or shorter == [value] else (value, shorter[0])
+
+
+def covers(kind: Kind, written: str, value: str) -> bool:
+    """Return whether a written text stands for a value: the value itself, its year, or a range of ages that holds it."""
+    known = forms(kind, value)
+    return written in known or (kind is Kind.AGE and not set(known).isdisjoint(_ages(written)))
+
+
+def left_of(person: Person, record: Person) -> dict[Kind, list[str]]:
+    """Return what a record's text says of a person, by kind: each value as it is written there, the exact text if it is.
+
+    A value that was made coarser is left as the coarser text: how many people share it is to be counted of that.
+    """
+    left: dict[Kind, list[str]] = {}
+    for kind, values in person.values.items():
+        written = record.written.get(kind, frozenset())
+        found = set(values & written)
+        for value in values - written:
+            found |= {text for text in written if covers(kind, text, value)}
+        if found:
+            left[kind] = sorted(found)
+    return left
 
 
 def owner_of(case: Case) -> str:
@@ -98,19 +128,19 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
     Raises:
         PolicyError: The policy cannot be carried out.
     """
-    found: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    written: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for case in cases:
-        values = found[owner_of(case)]
+        values = written[owner_of(case)]
         redacted = redact(case.note, case.found, policy, key=key)
         for edit in redacted.edits:
             if edit.label in KINDS:
-                _add(values, KINDS[edit.label], redacted.text[edit.new_start : edit.new_end])
+                values[KINDS[edit.label]].add(_plain(redacted.text[edit.new_start : edit.new_end]))
         covered = union((edit.start, edit.end) for edit in redacted.edits)
         for span in case.gold:
             if span.label in KINDS and not any(start < span.end and span.start < end for start, end in covered):
-                _add(values, KINDS[span.label], case.note.text[span.start : span.end])
+                values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
         values[Kind.FACT] |= _words(redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits))
-    return {name: Person(name, _frozen(values)) for name, values in found.items()}
+    return {name: Person(name, _frozen(_with_ages(values)), _frozen(values)) for name, values in written.items()}
 
 
 def read_population(path: Path) -> list[Person]:
@@ -154,11 +184,12 @@ def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], l
     return halves
 
 
-def _add(values: dict[Kind, set[str]], kind: Kind, text: str) -> None:
-    plain = _plain(text)
-    values[kind].add(plain)
-    if kind is Kind.AGE:
-        values[kind] |= set(_ages(plain))
+def _with_ages(written: Mapping[Kind, set[str]]) -> dict[Kind, set[str]]:
+    """Return values with every age of their ranges."""
+    values = {kind: set(texts) for kind, texts in written.items()}
+    for text in written.get(Kind.AGE, ()):
+        values[Kind.AGE] |= set(_ages(text))
+    return values
 
 
 def _ages(text: str) -> Iterator[str]:

@@ -177,3 +177,55 @@ def test_ties_are_broken_by_a_draw():
 
     assert len({release.nearest({Kind.AGE: "40"})[0] for _ in range(30)}) > 5
     assert release.nearest({Kind.AGE: "41"})[1] is False
+
+
+def sharing_of(cases, policy):
+    """Return the rows of patients who share what is left with nobody, and with fewer than five."""
+    table = run_audit(Reidentification(), Material(key=KEY, cases=cases, policies=[policy])).tables[0]
+    return [row[2].value for row in table.rows if "share" in row[1]]
+
+
+def dated(number, value, label=Phi.DATE):
+    """One note with one value, beside a ward that the policy takes out."""
+    text = f"Seen {value} in Ashford {number % 7} House {number}."
+    ward = f"Ashford {number % 7} House {number}"
+    spans = [Span(5, 5 + len(value), label), Span(text.index(ward), text.index(ward) + len(ward), Phi.HOSPITAL)]
+    note = Note(f"n{number}", text, f"p{number}", "en")
+    gold = DisjointSpans.of(note, spans)
+    return Case(note, gold, gold)
+
+
+def to_band(text, _span, _context):
+    low = int(text[:2]) // 10 * 10
+    return f"{low}-{low + 9}"
+
+
+COARSER = {
+    "year": (
+        Policy("y", GONE.default, {Phi.DATE: lambda text, *_: text[-4:]}),
+        [dated(n, f"{1 + n % 28} {('May', 'June', 'July')[n // 28]} 2019") for n in range(78)],
+    ),
+    "band": (
+        Policy("b", GONE.default, {Phi.AGE: to_band}),
+        [dated(n, str(40 + n % 10), Phi.AGE) for n in range(78)],
+    ),
+    "band of ages in words": (
+        Policy("b", GONE.default, {Phi.AGE: to_band}),
+        [dated(n, f"{40 + n % 10}-year-old", Phi.AGE) for n in range(78)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COARSER)
+def test_who_shares_the_coarser_value_that_is_left_is_not_unique(name):
+    policy, cases = COARSER[name]
+    assert sharing_of(cases, policy) == [0, 0]
+
+
+def test_a_coarser_value_of_one_patient_alone_is_unique():
+    policy, cases = COARSER["year"]
+    own, _ = split(cases, key=Key(KEY.derive("found", "1")), least=20)
+    alone = cases.index(own[0])
+    changed = [dated(n, "3 May 1987") if n == alone else one for n, one in enumerate(cases)]
+    (unique, few) = sharing_of(changed, policy)
+    assert unique == few == pytest.approx(1 / len(own))
