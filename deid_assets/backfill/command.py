@@ -17,7 +17,7 @@ from rich.console import Console
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.defs.build import definitions_of
-from deid_assets.defs.instance import harden_process, write_instance
+from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
@@ -64,7 +64,7 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
         again=options.again,
         tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},
     )
-    with dg.DagsterInstance.from_config(str(write_instance(installation.settings.dagster_home))) as instance:
+    with open_instance(installation.settings.dagster_home) as instance:
         instance.add_dynamic_partitions(batches.name or "", known)
         started = time.perf_counter()
         outcome = Graph(defs, installation, instance).make([Pass(MAIN_JOB, batch) for batch in chosen], console, wanted)

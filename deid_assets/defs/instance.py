@@ -1,14 +1,19 @@
-"""A Dagster instance that keeps no text: its settings, and the check that they hold."""
+"""A Dagster instance that keeps no text: its settings, the check that they hold, and how it is opened."""
 
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
+from alembic.util import CommandError
+from sqlalchemy.exc import SQLAlchemyError
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.store.atomic import locked
 from deid_resources.silence import forbid_core_files
 
 DAGSTER_YAML = """\
@@ -70,6 +75,43 @@ def write_instance(home: Path) -> Path:
     return home
 
 
+_PASSING = ("locked", "is full", "readonly", "unable to open", "disk I/O")
+"""Words of SQLite where the database itself is as it should be."""
+
+
+@contextmanager
+def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the instance of a Dagster home, which is made where there is none.
+
+    Its databases are made under a lock: two processes that make them at once leave them unusable for good.
+
+    Raises:
+        ConfigError: The home lets text be written, or its databases cannot be used.
+    """
+    write_instance(home)
+    with locked(home):
+        instance = _opened(home)
+    with instance:
+        yield instance
+
+
+def _opened(home: Path) -> dg.DagsterInstance:
+    try:
+        instance = dg.DagsterInstance.from_config(str(home))
+        # Each makes its database when it is first asked for.
+        instance.run_storage.get_runs_count()
+        instance.event_log_storage.get_dynamic_partitions("none")
+        instance.all_instigator_state()
+    except (CommandError, SQLAlchemyError) as error:
+        if any(reason in str(error) for reason in _PASSING):
+            raise
+        raise ConfigError(
+            f"{home}: a database of the Dagster home is damaged ({type(error).__name__}); move the folder away and run "
+            "again: the history of runs is lost with it, batches, reports and releases are not"
+        ) from None
+    return instance
+
+
 def _keeps_no_text(path: Path) -> bool:
     import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with dagster
 
@@ -99,4 +141,8 @@ def harden_process() -> None:
 
 
 if __name__ == "__main__":
-    write_instance(Path(sys.argv[1]))
+    try:
+        with open_instance(Path(sys.argv[1])):
+            pass
+    except ConfigError as error:
+        raise SystemExit(f"ConfigError: {error}") from None

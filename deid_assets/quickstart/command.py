@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import dagster as dg
 from rich.console import Console
 from sqlalchemy.exc import DBAPIError
 
@@ -21,7 +20,7 @@ from deid_assets.assets.measuring import advice
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
-from deid_assets.defs.instance import harden_process, write_instance
+from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, own_console
@@ -113,9 +112,8 @@ def _sweep(installation: Installation) -> None:
 def _run(installation: Installation, console: Console) -> int:
     _sweep(installation)
     defs = definitions_of(installation.snapshot)
-    home = write_instance(installation.settings.dagster_home)
     started = time.perf_counter()
-    with dg.DagsterInstance.from_config(str(home)) as instance:
+    with open_instance(installation.settings.dagster_home) as instance:
         known = open_batches(installation.settings, installation.files)
         instance.add_dynamic_partitions(batches.name or "", known)
         per_batch = [

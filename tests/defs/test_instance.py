@@ -1,12 +1,16 @@
 """The Dagster instance that keeps no text."""
 
 import logging
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 
 import dagster as dg
 import pytest
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.defs.instance import ENVIRONMENT, harden_process, write_instance
+from deid_assets.defs.instance import ENVIRONMENT, harden_process, open_instance, write_instance
 
 
 def test_a_new_home_gets_settings_without_logs_and_telemetry(tmp_path):
@@ -65,3 +69,56 @@ def test_what_dagster_redacts_goes_nowhere_else(capfd):
     logging.getLogger("dagster.redacted_errors").error("text of a note")
 
     assert capfd.readouterr() == ("", "")
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from deid_assets.defs.instance import open_instance
+
+sys.stdin.readline()
+with open_instance(Path(sys.argv[1])) as instance:
+    instance.add_dynamic_partitions("batches", [sys.argv[2]])
+"""
+
+
+@pytest.mark.long
+def test_processes_that_open_a_new_home_at_once_make_it_whole(tmp_path):
+    home, names = tmp_path / "home", ["a", "b", "c", "d"]
+    started = [
+        subprocess.Popen([sys.executable, "-c", OPENING, home, name], stdin=subprocess.PIPE, text=True)
+        for name in names
+    ]
+    for process in started:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in started:
+        process.communicate(timeout=120)
+
+    assert [process.returncode for process in started] == [0] * len(names)
+    with open_instance(home) as instance:
+        assert sorted(instance.get_dynamic_partitions("batches")) == names
+    for database in home.rglob("*.db"):
+        with closing(sqlite3.connect(database)) as connection:
+            assert len(connection.execute("SELECT * FROM alembic_version").fetchall()) == 1
+
+
+def two_heads(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO alembic_version VALUES ('0')")
+        connection.commit()
+
+
+@pytest.mark.parametrize("database", ["history/runs.db", "history/runs/index.db", "schedules/schedules.db"])
+@pytest.mark.parametrize("harm", [two_heads, lambda path: path.write_bytes(b"no database at all" * 100)])
+def test_a_damaged_home_is_told_in_one_line_with_the_remedy(tmp_path, database, harm):
+    with open_instance(tmp_path):
+        pass
+    for journal in tmp_path.rglob("*.db-*"):
+        journal.unlink()
+    harm(tmp_path / database)
+
+    with pytest.raises(ConfigError, match="move the folder away and run again") as told, open_instance(tmp_path):
+        pass
+
+    assert "\n" not in str(told.value)
