@@ -22,6 +22,7 @@ from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Outcome, read_result
 from deid_assets.privacy.running import aborted, run_named
@@ -148,10 +149,18 @@ def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
 
 
+def _question(plugin: Plugin) -> str:
+    """Return the question of an audit that was not run; of one that cannot be imported, what its plugin is for."""
+    try:
+        return str(getattr(load_declaration(plugin, "audit"), "title", plugin.summary))
+    except DeidError:
+        return plugin.summary
+
+
 def stored_audit(name: str, installation: Installation) -> Audited:
     """Return an audit as it was last made; one that was not made, or whose files are damaged, is not assessed."""
     plugin = installation.snapshot.audits[name]
-    nothing = Audited(name, plugin.summary, Outcome.NOT_ASSESSED.value, plugin.fault or "it was not run")
+    nothing = Audited(name, _question(plugin), Outcome.NOT_ASSESSED.value, plugin.fault or "it was not run")
     try:
         receipt = installation.files.find(key_of(name), ALL)
         if receipt is None:

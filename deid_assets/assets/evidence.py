@@ -17,13 +17,15 @@ from deid_assets.assets.measuring import consequence, measure
 from deid_assets.assets.redaction import QUARANTINE
 from deid_assets.assets.release import release_chain, verify_current
 from deid_assets.config import Settings
-from deid_assets.core.assets import Family
+from deid_assets.core.assets import Family, family_of
 from deid_assets.core.redact import Policy
+from deid_assets.intake.arrivals import ARRIVAL
+from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow
-from deid_assets.reports import Component, Link, Outcome, Quarantined, ReleaseSummary, release_html
+from deid_assets.reports import Component, Link, Outcome, Quarantined, Received, ReleaseSummary, release_html
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
 from deid_assets.store.scores import scores_from_table
@@ -149,28 +151,51 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
         not_measured=measured.reason,
         consequence=consequence(measured),
         stays=measured.wanted.gold and bool(measured.shortfall),
+        arrival=_received(batch, installation),
+        needs_approval=installation.settings.release.approval,
+        redacts_annotated=installation.settings.redact_gold,
+    )
+
+
+def _received(batch: str, installation: Installation) -> Received:
+    arrival = installation.files.receipt(ARRIVAL, batch).counts
+    notes = installation.files.receipt(ingest.RAW_NOTES, batch).counts
+    return Received(
+        at=datetime.fromisoformat(str(arrival["arrived_at"])),
+        files=int(arrival["files"]),
+        sender=str(notes["sender"]),
+        languages=languages_of_word(str(notes["languages"])),
     )
 
 
 def _checks(chain: Sequence[Receipt]) -> tuple[CheckRow, ...]:
-    groups = (
-        ingest.RAW_NOTES_CHECKS, ingest.GOLD_CHECKS, detection.CHECKS, merging.CHECKS, redaction.CHECKS,
-        redaction.QUARANTINE_CHECKS,
-    )  # fmt: skip
-    descriptions_of = {check.name: check.description for group in groups for check in group}
     return tuple(
         CheckRow(
             name,
             row["passed"],
             row["blocking"],
             dict(row["counts"]),
-            descriptions_of.get(name, ""),
+            _descriptions(link.asset).get(name, ""),
             link.asset,
             row.get("applicable", True),
         )
         for link in chain
         for name, row in link.verdicts.items()
     )
+
+
+def _descriptions(asset: str) -> dict[str, str]:
+    """Return what each check of an asset makes sure of; two assets may have checks of one name."""
+    declared = {
+        ingest.RAW_NOTES: ingest.RAW_NOTES_CHECKS,
+        ingest.GOLD: ingest.GOLD_CHECKS,
+        Family.SPANS: detection.CHECKS,
+        MERGED_SPANS: merging.CHECKS,
+        Family.REDACTED_NOTES: redaction.CHECKS,
+        QUARANTINE: redaction.QUARANTINE_CHECKS,
+    }
+    checks = declared.get(family_of(asset) or asset, ())
+    return {check.name: check.description for check in checks}
 
 
 def _labels(spans: pa.Table) -> dict[str, int]:

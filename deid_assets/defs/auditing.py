@@ -30,7 +30,7 @@ def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) 
             code_version=f"{plugin.code_version}+{software_version()}"
             f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}",
             group="privacy",
-            description=f"{plugin.summary}. Made when asked for.",
+            description=f"Audit `{plugin.name}` of {plugin.distribution}. {plugin.summary}. Made when asked for.",
             kinds={"report", *plugin.keywords[:2]},
             schema=FIGURES,
             partitioned=False,

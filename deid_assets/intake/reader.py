@@ -219,3 +219,9 @@ def languages_word(counts: Mapping[str, int]) -> str:
     """Return notes per language as one word: ``en:12+de:3``, the most frequent first."""
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return "+".join(f"{lang}:{count}" for lang, count in ranked[:10])
+
+
+def languages_of_word(word: str) -> dict[str, int]:
+    """Return what ``languages_word`` wrote, in its order."""
+    pairs = (part.split(":") for part in word.split("+") if part)
+    return {lang: int(count) for lang, count in pairs}

@@ -2,7 +2,7 @@
 
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
-from deid_assets.reports.summary import Audited, Check, Component, Link, Outcome, Quarantined, ReleaseSummary
+from deid_assets.reports.summary import Audited, Check, Component, Link, Outcome, Quarantined, Received, ReleaseSummary
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Link",
     "Outcome",
     "Quarantined",
+    "Received",
     "ReleaseSummary",
     "comparison_md",
     "labels_md",

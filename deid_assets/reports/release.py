@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 
 from deid_assets.core.verdicts import State, Tally
 from deid_assets.reports.page import render, scores_of
@@ -36,7 +36,8 @@ def release_html(release: ReleaseSummary) -> str:
     return render(
         "release.html.j2",
         release=release,
-        when=f"{release.created_at.astimezone(UTC):%d %B %Y, %H:%M} UTC".lstrip("0"),
+        when=_in_utc(release.created_at),
+        arrived=_in_utc(release.arrival.at) if release.arrival else "",
         checks=sorted(
             release.checks, key=lambda check: (_ORDER[check.state], not check.blocking, check.asset, check.name)
         ),
@@ -46,6 +47,10 @@ def release_html(release: ReleaseSummary) -> str:
         detectors=sorted(release.found),
         scores=scores_of(release.evaluation) if release.evaluation is not None else None,
     )
+
+
+def _in_utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%d %B %Y, %H:%M} UTC".lstrip("0")
 
 
 _ORDER = {State.FAILED: 0, State.NOT_APPLICABLE: 1, State.PASSED: 2}

@@ -101,6 +101,23 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True)
+class Received:
+    """What arrived as a batch.
+
+    Args:
+        at: When, with a time zone.
+        files: How many.
+        sender: Who sent it; empty where nobody said.
+        languages: Language code to notes, the most frequent first.
+    """
+
+    at: datetime
+    files: int
+    sender: str
+    languages: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """One asset partition in the chain that led to the release.
 
@@ -145,6 +162,9 @@ class ReleaseSummary:
         not_measured: Why too little is known of what was missed, a sentence; empty where enough was measured.
         consequence: What follows for the release where less was measured than is asked, a sentence.
         stays: Whether the batch is not released, whatever its checks say.
+        arrival: What arrived, or ``None`` where that is not recorded.
+        needs_approval: Whether somebody must approve this page before the batch leaves.
+        redacts_annotated: Whether what people annotated is redacted too, where no detector found it.
 
     Raises:
         InputError: A count is negative, or ``created_at`` has no time zone.
@@ -171,6 +191,9 @@ class ReleaseSummary:
     not_measured: str = ""
     consequence: str = ""
     stays: bool = False
+    arrival: Received | None = None
+    needs_approval: bool = False
+    redacts_annotated: bool = True
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is None:
@@ -200,10 +223,30 @@ class ReleaseSummary:
         if self.not_measured:
             return self.not_measured
         if self.evaluation is None:
-            return "There is no gold for this batch."
+            return "No note of this batch is annotated."
         if not self.evaluation.micro(Scheme.COVERED).gold:
-            return f"The gold of this batch holds no span under profile {self.evaluation.profile}."
+            return f"The annotations of this batch hold no identifier under profile {self.evaluation.profile}."
         return ""
+
+    @property
+    def missed(self) -> str:
+        """In how many annotated notes the detectors left something, and what became of it; empty where in none."""
+        if self.evaluation is None:
+            return ""
+        notes = self.evaluation.notes
+        left = notes.with_phi - notes.covered
+        if not left:
+            return ""
+        became = (
+            "It is hidden all the same, because people had annotated it"
+            if self.redacts_annotated
+            else "These notes are in quarantine, because people had annotated it"
+        )
+        return (
+            f"Without the annotations, something would be left in {left:,} of the {notes.with_phi:,} annotated notes "
+            f"that hold identifiers: the detectors did not cover it. {became}. "
+            "Expect the same share among notes that nobody annotated."
+        )
 
     @property
     def outcome(self) -> Outcome:

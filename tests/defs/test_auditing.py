@@ -99,6 +99,12 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     assert not [record["text"] for record in records if record["text"][:12].encode() in stored]
 
 
+def test_an_audit_that_was_not_run_is_shown_with_its_own_question(audited):
+    found = {name: stored_audit(name, audited.opened()).title for name in ("counting", "gone")}
+
+    assert found == {"counting": "Are there few identifiers?", "gone": "For tests"}
+
+
 def test_the_release_report_tells_what_the_audits_found(audited, note_records):
     batch = audited.receive(note_records())
     assert audited.failures(audited.run(batch)) == {}

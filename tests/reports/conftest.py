@@ -53,7 +53,13 @@ def passing():
         "received": 1_204,
         "released": 1_198,
         "checks": (
-            Check("digests_match", passed=True, blocking=True, counts={"notes": 1_204, "mismatches": 0}),
+            Check(
+                "digests_match",
+                passed=True,
+                blocking=True,
+                counts={"notes": 1_204, "mismatches": 0},
+                description="Nothing was altered.",
+            ),
             Check("near_duplicates", passed=True, blocking=False, counts={"share": 0.0625}),
         ),
         "actions": {"NAME": "surrogate", "PROFESSION": "keep"},

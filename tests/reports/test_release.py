@@ -5,7 +5,7 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_assets.evaluation.score import Evaluation
-from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary, release_html
+from deid_assets.reports import Check, Component, Link, Quarantined, Received, ReleaseSummary, release_html
 
 BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"survivors": 3})
 VOID = Check("recall_floor", passed=False, blocking=True, counts={"labels": 0}, applicable=False)
@@ -23,7 +23,7 @@ def measured(passing, good):
     [
         ({}, "Passed", "No check failed: 2 passed, 0 failed, 0 not applicable."),
         ({"more": VOID}, "Passed", "2 passed, 0 failed, 1 not applicable."),
-        ({"evaluation": None}, "Not measured", "There is no gold for this batch."),
+        ({"evaluation": None}, "Not measured", "No note of this batch is annotated."),
         ({"not_measured": "None of the 9 notes is annotated."}, "Not measured", "None of the 9 notes is annotated."),
         ({"evaluation": None, "more": BLOCKED}, "Failed: do not release", "Blocking check no_survivor failed."),
         ({"checks": (VOID,)}, "Failed: do not release", "No blocking check had anything to judge."),
@@ -61,6 +61,7 @@ def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
     everything = page.table("Those that did not pass come first")
     assert [row[0] for row in everything] == ["✗ failed", "! warning", "✓ passed", "✓ passed"]
     assert everything[0][-1] == "survivors 3"
+    assert everything[2][1].startswith("Nothing was altered.")
 
 
 def test_what_was_not_applicable_is_neither_listed_as_failed_nor_as_passed(passing, page_of):
@@ -101,7 +102,7 @@ def test_every_category_has_its_action_and_its_spans_by_detector(release, page_o
         ["DATE", "tag (default)", "12", "", "0", "12"],
         ["URL", "tag (default)", "0", "", "7", "0"],
         ["PROFESSION", "keep", "0", "", "0", "0"],
-        ["Any other category", "tag (default)", ""],
+        ["Any other category", "tag (default)", "", "", "", ""],
     ]
 
 
@@ -109,7 +110,34 @@ def test_ensemble_and_chain_show_full_digests(release, page_of):
     page = page_of(release_html(release))
 
     assert page.table("Spans of the ensemble")[0] == ["rules", "0.4.1", "ensemble", "a" * 64]
-    assert page.table("Receipts from")[0] == ["raw_notesb-2026-11-20.03", "2026-11-05T22:00:10Z", "0.1.0", "b" * 64]
+    assert page.table("Receipts from")[0] == ["raw_notes", "2026-11-05 22:00:10", "b" * 64 + "0.1.0"]
+
+
+def test_a_reader_learns_what_arrived_from_whom_and_whether_somebody_must_approve(release, page_of):
+    at = dt.datetime(2026, 11, 5, 21, 0, tzinfo=dt.UTC)
+    arrival = Received(at, files=3, sender="ward-7", languages={"de": 900, "en": 304})
+
+    page = page_of(release_html(replace(release, arrival=arrival, needs_approval=True)))
+    assert "Arrived 5 November 2026, 21:00 UTC, 3 files from ward-7 · Notes by language: de 900, en 304" in page.text
+    assert "deid approve release-b-2026-11-20.03.html --by NAME" in page.text
+
+    page = page_of(release_html(replace(release, arrival=replace(arrival, files=1, sender=""))))
+    assert "1 file from a sender not recorded" in page.text
+    assert "Approval: not asked for" in page.text
+
+
+def test_passed_above_notes_not_fully_covered_says_what_annotations_hid(passing, weak, good, page_of):
+    release = ReleaseSummary(**passing, evaluation=weak)
+    said = "something would be left in 10 of the 10 annotated notes that hold identifiers"
+
+    page = page_of(release_html(release))
+    assert page.strong[0] == "Passed"
+    assert page.text.index(said) < page.text.index("Notes to release")
+    assert "It is hidden all the same, because people had annotated it." in page.text
+
+    page = page_of(release_html(replace(release, redacts_annotated=False)))
+    assert "These notes are in quarantine" in page.text
+    assert "would be left" not in page_of(release_html(replace(release, evaluation=good))).text
 
 
 def test_a_release_without_a_chain_says_so(passing, page_of):
@@ -122,24 +150,24 @@ def test_without_gold_the_page_says_that_recall_is_unknown(release, page_of):
     page = page_of(release_html(release))
 
     assert page.strong[0] == "Not measured"
-    assert page.text.index("There is no gold for this batch.") < page.text.index("Notes to release")
-    assert "There is no gold for this batch, so recall was not measured." in page.text
-    assert page.tiles["Identifiers the ensemble found"] == ["n/a", "no gold for this batch"]
+    assert page.text.index("No note of this batch is annotated.") < page.text.index("Notes to release")
+    assert "This batch has no annotated notes, so recall was not measured." in page.text
+    assert page.tiles["Identifiers that detectors covered"] == ["n/a", "no annotated notes"]
 
 
 def test_gold_without_a_span_does_not_read_as_a_score(passing, page_of):
     page = page_of(release_html(ReleaseSummary(**passing, evaluation=Evaluation("harmonised"))))
 
-    assert "holds no span under profile harmonised, so recall was not measured" in page.text
+    assert "hold no identifier under profile harmonised, so recall was not measured" in page.text
     assert "1.000" not in page.text
 
 
 def test_scores_come_with_their_interval(passing, weak, page_of):
     page = page_of(release_html(ReleaseSummary(**passing, evaluation=weak, gold="10 notes, annotated twice")))
 
-    assert "Gold: 10 notes, annotated twice." in page.text
+    assert "What detectors found without the annotations: 10 notes, annotated twice." in page.text
     # 10 of 30 spans covered: Wilson's limits are 0.192 and 0.512.
-    assert page.tiles["Identifiers the ensemble found"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
+    assert page.tiles["Identifiers that detectors covered"][:2] == ["0.333", "[0.192, 0.512] 10 of 30"]
     # Per note of 22 characters, 3 are predicted outside gold.
     assert page.tiles["Characters covered needlessly"] == ["30", "1,363.6 per 10,000 characters"]
     assert page.tiles["Strict F1"] == ["0.000", "precision 0.000 recall 0.000"]
@@ -158,7 +186,7 @@ def test_what_is_out_of_scope_is_told_apart(passing, weak, page_of):
 
     page = page_of(release_html(ReleaseSummary(**passing, evaluation=evaluation)))
 
-    assert "does not annotate them: PROFESSION 1,204, SEX 3." in page.text
+    assert "because nobody annotated them: PROFESSION 1,204, SEX 3." in page.text
 
 
 def test_the_date_is_written_in_utc(passing, page_of):

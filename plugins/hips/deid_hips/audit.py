@@ -44,7 +44,7 @@ class Hips:
 
     name = "hips"
     version = "0.2.0"
-    title = "Do leftovers hide among the replacements?"
+    title = "Do missed identifiers hide among the replacements?"
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
         "The attacker knows the tool, and nothing about the patients, nor lists of real names.",

@@ -74,7 +74,7 @@ class Residue:
 
     name = "residue"
     version = "0.3.0"
-    title = "What is left of the identifiers, and what else was damaged?"
+    title = "Which identifiers were missed, and what was redacted needlessly?"
     needs = frozenset({Need.GOLD})
     blind_spots = (
         "Expected numbers hold where the notes with gold are like the corpus; on other notes less is found.",
