@@ -11,6 +11,7 @@ DEV_BIN := $(DEV)/bin
 PORT ?= 3000
 REPORTS_PORT ?= 3001
 ARGS ?=
+PLUGIN ?=
 
 # Where `make ui` serves the reports, which Dagster's UI links; what `make run` makes is linked too.
 export DEID_REPORTS_URL ?= http://127.0.0.1:$(REPORTS_PORT)
@@ -21,13 +22,17 @@ export DAGSTER_REDACT_USER_CODE_ERRORS := 1
 export GX_ANALYTICS_ENABLED := false
 export HF_HUB_OFFLINE := 1
 
-PIP_INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP = -m pip install --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL = $(@D)/bin/python $(PIP) --quiet
 CODE := deid_assets resources plugins tests benchmarks docs
 # Deduce takes minutes to start for the first time.
 TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
-MANIFESTS := pyproject.toml constraints.txt requirements.txt $(wildcard plugins/*/pyproject.toml)
+# What is installed again when it changes; plugins that were added, or that lie elsewhere, are none of it.
+RUN_MANIFESTS := constraints.txt requirements.txt \
+	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e //p' requirements.txt))
+DEV_MANIFESTS := constraints.txt pyproject.toml $(addsuffix pyproject.toml,$(TESTED))
 
-.PHONY: help run backfill ui test test-all lint types imports bench install install-dev install-all clean
+.PHONY: help run backfill ui test test-all lint types imports bench install install-dev add clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -67,11 +72,9 @@ install: $(VENV)/.run  ## what the main job needs
 
 install-dev: $(DEV)/.dev  ## what the tests need, in an environment of its own
 
-install-all: $(VENV)/.all  ## every plugin in this repository, for `make run` too: each becomes a detector of its graph
-
-$(VENV)/.all: $(VENV)/.run
-	@$(PIP_INSTALL) $(foreach plugin,$(filter-out plugins/template/,$(wildcard plugins/*/)),-e $(plugin))
-	@touch $@
+add: install  ## install plugins with their neighbours: PLUGIN=spacy, PLUGIN="flair gliner", PLUGIN=networks, PLUGIN=all
+	@$(BIN)/python plugins/requirements.py --own "$(DEID_HOME)/plugins" $(PLUGIN) >$(VENV)/added.txt
+	@$(BIN)/python $(PIP) --requirement $(VENV)/added.txt
 
 $(VENV)/bin/python $(DEV_BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)))' \
@@ -79,16 +82,17 @@ $(VENV)/bin/python $(DEV_BIN)/python:
 	@echo "Making the virtual environment $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
 
-$(VENV)/.run: $(MANIFESTS) | $(VENV)/bin/python
+$(VENV)/.run: $(RUN_MANIFESTS) | $(VENV)/bin/python
 	@echo "Installing what the main job needs (about two minutes the first time)"
 	@$(PIP_INSTALL) --requirement requirements.txt
 	@touch $@
 
-$(DEV)/.dev: $(MANIFESTS) | $(DEV_BIN)/python
+$(DEV)/.dev: $(DEV_MANIFESTS) | $(DEV_BIN)/python
 	@echo "Installing what the tests need (some minutes the first time)"
 	@$(PIP_INSTALL) -e '.[dev]' $(foreach plugin,$(TESTED),-e $(plugin))
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches
 	@rm -rf $(VENV) $(DEV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
-	@if [ "$(DEID_HOME)" = "$(CURDIR)/.deid" ]; then rm -rf .deid; else echo "kept $(DEID_HOME), which is not in the project"; fi
+	@if [ ! -d "$(DEID_HOME)" ]; then :; elif [ "$(DEID_HOME)" = "$(CURDIR)/.deid" ]; then find .deid -mindepth 1 -maxdepth 1 ! -name plugins -exec rm -rf {} + ; \
+		rmdir .deid 2>/dev/null || echo "kept .deid/plugins, your own plugins"; else echo "kept $(DEID_HOME), which is not in the project"; fi

@@ -81,4 +81,17 @@ BRINGS: Mapping[str, Mapping[str, str]] = {
 def missing(group: str, name: str) -> str:
     """Return what to install for a name that nothing installed brings; empty where no plugin of ours does either."""
     plugin = BRINGS.get(group, {}).get(name)
-    return f"its plugin {plugin} is not installed; pip install {plugin}" if plugin else ""
+    return f"its plugin {plugin} is not installed; {remedy(plugin)}" if plugin else ""
+
+
+def remedy(plugin: str) -> str:
+    """Return how to install a plugin of this project, by its distribution, in words that follow "; "."""
+    return f"run `{command(plugin)}` in the checkout"
+
+
+def command(plugin: str) -> str:
+    """Return the command that installs a plugin of this project, by its distribution.
+
+    No registry has these distributions, where anybody could register their names: they are installed from the checkout.
+    """
+    return f"make add PLUGIN={plugin.removeprefix('deid-').replace('-', '_')}"

@@ -10,7 +10,7 @@ Each module enters its commands in ``app`` when it is imported; the folders are 
 
 from deid_assets.cli import listings
 from deid_assets.cli.app import app
-from deid_assets.cli.installation import approval, batches, diagnosis, migration, suites, verification
+from deid_assets.cli.installation import approval, batches, diagnosis, migration, scaffolding, suites, verification
 from deid_assets.cli.keeping import identities, vault
 from deid_assets.cli.notes import deidentification, detection
 from deid_assets.cli.training import commands, models, pretraining, retraining

@@ -35,10 +35,7 @@ class ByTask(WithPlugins):
         left = [name for name in self.plugged() if name not in known]
         others: dict[str, Sequence[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
-            commands = [(name, found) for name in names if (found := self.get_command(ctx, name))]
-            width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
-            with formatter.section(task):
-                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
+            self.write_section(ctx, formatter, task, names)
 
 
 # Typer's own tracebacks print local variables, and those hold text.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import typer
@@ -11,7 +12,7 @@ from typer.core import TyperGroup
 
 from deid_assets import plugins
 from deid_assets.core.errors import PluginError
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import BRINGS, command, missing
 from deid_assets.plugins import COMMANDS
 
 
@@ -31,6 +32,37 @@ class WithPlugins(TyperGroup):
     def plugged(self) -> list[str]:
         """Return the names of the commands of plugins."""
         return [name for name in plugins.available(self.entry_points) if name not in self.commands]
+
+    def absent(self) -> dict[str, str]:
+        """Return the commands of this project's plugins that are not installed, with what installs each."""
+        known = BRINGS.get(self.entry_points, {})
+        here = {*self.commands, *self.plugged()}
+        return {name: f"not installed: {command(plugin)}" for name, plugin in known.items() if name not in here}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section of all commands, those that are not installed last."""
+        self.write_section(ctx, formatter, "Commands", [*self.list_commands(ctx), *self.absent()])
+
+    def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
+        """Write the help of the named commands under a heading, dimmed where one is not installed."""
+        absent = self.absent()
+        width = formatter.width - 6 - max(map(len, [*self.list_commands(ctx), *absent]))
+        rows = []
+        for name in names:
+            if name in absent:
+                rows.append((typer.style(name, dim=True), typer.style(absent[name], dim=True)))
+            elif said := self._help_of(ctx, name, width):
+                rows.append((name, said))
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+
+    def _help_of(self, ctx: Any, name: str, width: int) -> str:
+        """Return the line on a command; of one whose plugin is broken, that it is, since help must list the others."""
+        try:
+            found = self.get_command(ctx, name)
+        except typer.BadParameter as error:
+            return typer.style(f"cannot be used: {error.message}", dim=True)
+        return found.get_short_help_str(width) if found else ""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, of its own or of a plugin."""

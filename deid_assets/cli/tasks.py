@@ -12,7 +12,7 @@ TASKS: Mapping[str, Sequence[str]] = {
     "Train taggers": (
         "train", "next", "retrain", "pretrain", "recipes", "analyse", "sweep", "export", "models", "generative", "zero-shot",
     ),
-    "Run the installation": ("batches", "approve", "suites", "verify", "doctor", "migrate"),
+    "Run the installation": ("batches", "approve", "suites", "verify", "doctor", "migrate", "plugin"),
     "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
     "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
 }  # fmt: skip

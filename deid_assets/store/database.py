@@ -36,7 +36,7 @@ class Database:
             # Errors must not show the rows that caused them.
             self.engine = create_engine(self._url, hide_parameters=True, pool_pre_ping=not self.is_sqlite)
         except ModuleNotFoundError:
-            raise ConfigError("PostgreSQL needs psycopg; install deid-assets[postgresql]") from None
+            raise ConfigError("PostgreSQL needs psycopg; run `make add PLUGIN=postgresql` in the checkout") from None
         if self.is_sqlite:
             _prepare_sqlite(self.engine, self._url)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.metadata import EntryPoints
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from deid_assets import plugins
 from deid_assets.cli import app
 from deid_assets.core.errors import PluginError
 from deid_assets.own_plugins import BRINGS
+from deid_assets.own_plugins import command as command_that_adds
 
 ROOT = Path(__file__).parents[2]
 MISSING = [(group, name) for group, known in BRINGS.items() if group.startswith(plugins.COMMANDS) for name in known]
@@ -35,12 +36,12 @@ def test_a_command_whose_plugin_is_missing_names_it(group: str, command: str, mo
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
     first = BRINGS[plugins.COMMANDS].get(words[0], BRINGS[group][command])  # a group may be a plugin's itself
-    assert f"pip install {first}" in " ".join(done.output.split())
+    assert command_that_adds(first) in " ".join(done.output.split())
 
 
 def test_synthetic_notes_and_detectors_without_their_plugin_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "entry_points", EntryPoints)
-    with pytest.raises(PluginError, match="pip install deid-synthesis"):
+    with pytest.raises(PluginError, match="make add PLUGIN=synthesis"):
         plugins.load_corpus("synthetic")
     with pytest.raises(PluginError, match="detector 'rules': its plugin deid-rules is not installed"):
         plugins.load("rules")
@@ -56,10 +57,48 @@ def test_policies_whose_plugin_is_missing_are_listed_and_refused_before_notes_ar
     done = CliRunner().invoke(app, ["deidentify", str(notes), "--policy", "surrogate", "--out", str(tmp_path / "out")])
 
     assert "safe_harbor" in listed
-    assert listed.count("its plugin deid-surrogates is not installed; pip install deid-surrogates") == 4
+    assert listed.count("its plugin deid-surrogates is not installed; run `make add PLUGIN=surrogates`") == 4
     assert (
         "policy surrogate: actions.NAME: action 'surrogate': its plugin deid-surrogates is not installed"
         in " ".join(done.output.split())
     )
     assert done.exit_code == 2
     assert not (tmp_path / "out").exists()
+
+
+def listed(*words: str) -> str:
+    """The help of a group of commands, on one line."""
+    done = CliRunner().invoke(app, [*words, "--help"])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(("group", "command"), MISSING, ids=[command for _, command in MISSING])
+def test_help_lists_what_is_not_installed_with_what_installs_it(
+    group: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if group == f"{plugins.COMMANDS}.privacy":
+        pytest.importorskip("deid_audits", reason="it brings the group")
+    known = entry_points()
+    listing = [one for name in known.groups for one in known.select(group=name)]
+    others = [one for one in listing if (one.group, one.name) != (group, command)]
+    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(others))
+
+    shown = listed(*group.split(".")[2:])
+
+    assert f"{command} not installed: {command_that_adds(BRINGS[group][command])}" in shown
+
+
+def test_help_with_no_plugin_at_all_ends_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    assert "generative not installed: make add PLUGIN=generative" in listed()
+
+
+def test_a_command_that_cannot_be_imported_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("broken", "deid_assets.cli.no_such_module:run", plugins.COMMANDS)
+    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints([broken]))
+
+    shown = listed()
+
+    assert "broken cannot be used: " in shown
+    assert "doctor Say what is installed" in shown

@@ -102,9 +102,7 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
     finally:
         installed.cache_clear()
 
-    expected = (
-        "the format is docx: its plugin deid-document-formats is not installed; pip install deid-document-formats"
-    )
+    expected = "the format is docx: its plugin deid-document-formats is not installed; run `make add PLUGIN=document_formats` in the checkout"
     assert (withheld.place, withheld.what.kind, withheld.reason) == ("file-1", "unknown-format", expected)
 
 

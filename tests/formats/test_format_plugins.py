@@ -12,7 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
 from deid_assets.formats.installed import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
-from deid_assets.own_plugins import BRINGS
+from deid_assets.own_plugins import BRINGS, command
 
 DECLARATION = """
 from deid_assets.extending.formats import Format
@@ -114,7 +114,7 @@ def test_a_group_of_options_that_is_taken_or_no_word_is_a_fault(add, group):
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_options_of_a_missing_plugin_name_it():
-    with pytest.raises(ConfigError, match="pip install deid-document-formats"):
+    with pytest.raises(ConfigError, match="make add PLUGIN=document_formats"):
         read_options(["documents.layout=true"], annotations=True)
 
 
@@ -151,9 +151,9 @@ def test_a_file_whose_plugin_is_missing_is_an_error_that_names_the_plugin(name, 
     path.write_text(content)
 
     for place in (path, path.parent):
-        with pytest.raises(InputError, match=f"is {name}: .*pip install {BRINGS[plugins.FORMATS][name]}"):
+        with pytest.raises(InputError, match=f"is {name}: .*{command(BRINGS[plugins.FORMATS][name])}"):
             list(read_notes(place))
-    with pytest.raises(InputError, match=f"pip install {BRINGS[plugins.FORMATS][name]}"):
+    with pytest.raises(InputError, match=command(BRINGS[plugins.FORMATS][name])):
         list(read_notes(path, format=name))
 
 

@@ -130,6 +130,6 @@ def test_the_action_that_the_documentation_names_says_what_brings_it(tmp_path, m
 
     with pytest.raises(
         ConfigError,
-        match=r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; pip install deid-zero-shot",
+        match=r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; run `make add PLUGIN=zero_shot`",
     ):
         load_policy(path)

@@ -22,7 +22,7 @@ from deid_assets.core.errors import DeidError
 from deid_assets.formats.installed import OUTSIDE, installed
 
 OPTIONAL = {
-    "psycopg": "PostgreSQL: pip install 'deid-assets[postgresql]'",
+    "psycopg": "PostgreSQL: make add PLUGIN=postgresql",
 }
 REQUIRED = ("dagster", "dagster-webserver", "great-expectations", "sqlmodel", "pyarrow", "pandas")
 
@@ -77,7 +77,7 @@ def _package(name: str) -> Finding:
     try:
         return Finding(name, "ok", version(name))
     except PackageNotFoundError:
-        return Finding(name, "broken", "pip install deid-assets again")
+        return Finding(name, "broken", "run `make run` in the checkout again")
 
 
 def _optional(name: str, remedy: str) -> Finding:
@@ -96,7 +96,7 @@ def _detectors() -> list[Finding]:
             found.append(Finding(f"detector {name}", "ok", plugin.version))
         except DeidError as error:
             found.append(Finding(f"detector {name}", "broken", str(error)))
-    remedy = "no detector is installed: pip install -e plugins/rules"
+    remedy = "no detector is installed: make add PLUGIN=rules"
     return found or [Finding("detectors", "broken", remedy)]
 
 

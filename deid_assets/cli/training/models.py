@@ -22,7 +22,7 @@ app.add_typer(models_app, name="models")
 def _importers() -> list[Any]:
     known = plugins.available(IMPORTERS)
     if not known:
-        raise PluginError("no plugin adds published models; install deid-published with its extra add")
+        raise PluginError("no plugin adds published models; run `make add PLUGIN='published[add]'` in the checkout")
     return [plugins.build(name, IMPORTERS, "importer", {}) for name in known]
 
 

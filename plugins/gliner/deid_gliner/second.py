@@ -105,7 +105,7 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
         try:
             from gliner2 import AutoExtractor  # noqa: PLC0415 - loads PyTorch
         except ImportError as error:
-            raise PluginError("GLiNER2 models need the library gliner2: pip install 'deid-gliner[gliner2]'") from error
+            raise PluginError("GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'") from error
         try:
             model = AutoExtractor.from_pretrained(str(folder), local_files_only=True, map_location=place).eval()
         except Exception as error:

@@ -196,7 +196,7 @@ def t14(bench: Bench) -> Trend:
     """Let the audit ``hips`` look for leftovers among replacements and among tags, one identifier in ten left."""
     found = entry_points(group="deid_assets.audits", name="hips")
     if not found:
-        return Trend("undecided", "the audit hips is not installed: pip install deid-hips")
+        return Trend("undecided", "the audit hips is not installed: make add PLUGIN=hips")
     policies = [load_policy(name) for name in ("surrogate", "tag")]
     cases = [
         Case(one.note, one.spans, one.spans) for one in read_corpus(f"synthetic:en:{HIDDEN}:{bench.seed}").documents

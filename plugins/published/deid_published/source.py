@@ -17,7 +17,7 @@ from deid_published.scheme import check_tags
 CONFIG = "config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OTHERS = {
-    "gliner_config.json": "it is a GLiNER model: install deid-gliner",
+    "gliner_config.json": "it is a GLiNER model: run `make add PLUGIN=gliner` in the checkout",
     "config.cfg": "a pipeline of spaCy needs deid-spacy, one of EDS-NLP deid-edsnlp",
     "resources.json": "of Stanza, give the folder of one language, with deid-stanza installed",
 }
@@ -98,7 +98,7 @@ def _config(path: Path) -> Mapping[str, Any]:
             "auto_map from config.json and the .py files where transformers itself has the architecture"
         )
     if config.get("model_type") == "extractor":
-        raise PluginError(f"{path}: it is a GLiNER2 model: install deid-gliner[gliner2]")
+        raise PluginError(f"{path}: it is a GLiNER2 model: run `make add PLUGIN='gliner[gliner2]'` in the checkout")
     kinds = config.get("architectures") or []
     if not any(str(kind).endswith("ForTokenClassification") for kind in kinds):
         raise PluginError(

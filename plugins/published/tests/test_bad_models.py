@@ -87,11 +87,11 @@ FAULTS = {
         "has no FutureForTokenClassification; the model was saved by 9.1: add it in an environment",
     ),
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
-    "GLiNER2": (config(model_type="extractor", architectures=""), r"it is a GLiNER2 model: install deid-gliner\[gliner2\]"),
+    "GLiNER2": (config(model_type="extractor", architectures=""), r"it is a GLiNER2 model: run `make add PLUGIN='gliner\[gliner2\]'`"),
     "no labels": (config(id2label=""), "no id2label"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
     "a model of another library": (
-        lambda folder: (folder / "config.json").rename(folder / "gliner_config.json"), "install deid-gliner"
+        lambda folder: (folder / "config.json").rename(folder / "gliner_config.json"), "make add PLUGIN=gliner"
     ),
 }  # fmt: skip
 

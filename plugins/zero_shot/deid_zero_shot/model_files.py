@@ -20,7 +20,7 @@ def checked_model(folder: str) -> str:
         ConfigError: A package or a file is missing, or the model is of another kind.
     """
     if absent := [name for name in ("torch", "transformers") if find_spec(name) is None]:
-        raise ConfigError(f"surrogate_mlm needs {' and '.join(absent)}; pip install deid-zero-shot brings both")
+        raise ConfigError(f"surrogate_mlm needs {' and '.join(absent)}; make add PLUGIN=zero_shot brings both")
     path = Path(folder)
     if not path.is_dir():
         raise ConfigError(f"there is no model folder {folder!r}; give a folder, names of a hub are not fetched")

@@ -73,7 +73,7 @@ def _tokenizer(lang: str) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"segmenter 'parsed' has no spaCy for {lang!r} ({type(error).__name__}); "
-            "pip install deid-zero-shot[spacy], or choose 'plain'"
+            "make add PLUGIN='zero_shot[spacy]', or choose 'plain'"
         ) from None
 
 
