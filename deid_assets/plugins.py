@@ -202,16 +202,18 @@ def load_declaration(plugin: Plugin, kind: str) -> object:
 
 
 def _known(name: str, group: str, kind: str) -> Plugin:
-    known = available(group)
-    if name not in known:
+    entries = entry_points().select(group=group, name=name)
+    plugin = _described(entries, digest_of_package).get(name)
+    if plugin is None:
         if remedy := missing(group, name):
             raise PluginError(f"{kind} {name!r}: {remedy}")
+        known = available(group)
         raise PluginError(
             f"unknown {kind} {name!r}{did_you_mean(name, known)}; installed: {', '.join(known) or 'none'}"
         )
-    if fault := known[name].fault:
-        raise PluginError(f"{kind} {name!r}: {fault}")
-    return known[name]
+    if plugin.fault:
+        raise PluginError(f"{kind} {name!r}: {plugin.fault}")
+    return plugin
 
 
 def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:

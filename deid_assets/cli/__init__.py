@@ -3,16 +3,10 @@
 Exit codes: 0 all done; 1 done, but notes were withheld, each named on standard error, or an audit did not pass;
 2 bad input, one line on standard error, nothing written; 3 a fault of the program.
 
-Each module enters its commands in ``app`` when it is imported; the folders are the tasks of ``tasks.py``.
+Each module enters its commands in ``app`` when it is imported, which is when one of them is asked for; ``tasks.py`` says
+which module has which. The folders are the tasks.
 """
 
-# ruff: noqa: F401
-
-from deid_assets.cli import listings
 from deid_assets.cli.app import app
-from deid_assets.cli.installation import approval, batches, diagnosis, migration, scaffolding, suites, verification
-from deid_assets.cli.keeping import identities, vault
-from deid_assets.cli.notes import deidentification, detection
-from deid_assets.cli.training import commands, models, pretraining, retraining
 
 __all__ = ["app"]

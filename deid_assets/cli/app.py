@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Annotated, Any, ParamSpec
 
 import typer
 
 from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
-from deid_assets.cli.tasks import TASKS
+from deid_assets.cli.tasks import MODULES, TASKS
 from deid_assets.core.errors import DeidError, class_name
 from deid_resources.silence import forbid_core_files, silence_at_exit
 
@@ -27,7 +28,23 @@ P = ParamSpec("P")
 
 
 class ByTask(WithPlugins):
-    """Commands under the task that they serve, in the order of the work."""
+    """Commands under the task that they serve, in the order of the work; a command's module is loaded when asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of its own commands, and of those of plugins."""
+        own = [name for name in MODULES if name not in self.commands]
+        return [*own, *super().list_commands(ctx)]
+
+    def plugged(self) -> list[str]:
+        """Return the names of the commands of plugins; none takes the name of an own command."""
+        return [name for name in super().plugged() if name not in MODULES]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, of its own or of a plugin."""
+        if cmd_name in MODULES and cmd_name not in self.commands:
+            import_module(f"{__package__}.{MODULES[cmd_name]}")
+            self.commands = {**typer.main.get_group(app).commands, **self.commands}
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each task."""

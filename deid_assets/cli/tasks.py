@@ -17,3 +17,33 @@ TASKS: Mapping[str, Sequence[str]] = {
     "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
 }  # fmt: skip
 """Names of commands, some of which a plugin brings; those of other plugins are listed last."""
+
+MODULES: Mapping[str, str] = {
+    "approve": "installation.approval",
+    "batches": "installation.batches",
+    "corpus": "listings",
+    "deidentify": "notes.deidentification",
+    "detect": "notes.detection",
+    "detectors": "listings",
+    "doctor": "installation.diagnosis",
+    "export": "training.commands",
+    "formats": "listings",
+    "identities": "keeping.identities",
+    "labels": "listings",
+    "migrate": "installation.migration",
+    "models": "training.models",
+    "next": "training.commands",
+    "plugin": "installation.scaffolding",
+    "policies": "listings",
+    "pretrain": "training.pretraining",
+    "profiles": "listings",
+    "recipes": "training.commands",
+    "redact": "notes.detection",
+    "reidentify": "keeping.vault",
+    "retrain": "training.retraining",
+    "suites": "installation.suites",
+    "train": "training.commands",
+    "vault": "keeping.vault",
+    "verify": "installation.verification",
+}
+"""Each own command, and the module of this package that enters it in the application when it is imported."""

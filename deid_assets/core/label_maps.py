@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import LabelMap, Phi
@@ -14,7 +14,7 @@ PHI = LabelMap("phi", {label.value: label for label in Phi})
 
 
 def _read() -> dict[str, LabelMap]:
-    tables = tomllib.loads((resources.files(__package__) / "label_maps.toml").read_text("utf-8"))
+    tables = tomllib.loads(Path(__file__).with_name("label_maps.toml").read_text("utf-8"))
     return {
         name: LabelMap(name, {native: Phi(label) if label else None for native, label in table.items()})
         for name, table in tables.items()

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import resources
+from pathlib import Path
 
 from deid_assets.core.errors import ConfigError, UnknownLabelError
 
@@ -86,7 +86,7 @@ class Profile:
 
 
 def _read() -> dict[str, Profile]:
-    tables = tomllib.loads((resources.files(__package__) / "profiles.toml").read_text("utf-8"))
+    tables = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text("utf-8"))
     return {
         name: Profile(name, _by_category(table["labels"]), table["source"], _native(table.get("native", {})))
         for name, table in tables.items()

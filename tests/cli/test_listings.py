@@ -69,13 +69,26 @@ def test_the_help_lists_every_command_once_under_the_task_it_serves():
     from typer.main import get_command
 
     from deid_assets.cli import app
-    from deid_assets.cli.tasks import TASKS
+    from deid_assets.cli.tasks import MODULES, TASKS
 
     grouped = [name for names in TASKS.values() for name in names]
     shown = CliRunner().invoke(app, ["--help"]).output
 
     own = get_command(app)
-    assert own.commands.keys() <= set(grouped) <= set(own.list_commands(None))
+    assert MODULES.keys() <= set(grouped) <= set(own.list_commands(None))
     assert len(grouped) == len(set(grouped))
     assert [line[:-1] for line in shown.splitlines() if line[:-1] in TASKS] == list(TASKS)
     assert all(shown.count(f"\n  {name} ") == 1 for name in grouped)
+
+
+def test_each_module_enters_the_commands_that_are_said_to_be_in_it():
+    from importlib import import_module
+
+    from typer.main import get_group
+
+    from deid_assets.cli import app
+    from deid_assets.cli.tasks import MODULES
+
+    loaded = {import_module(f"deid_assets.cli.{module}") for module in MODULES.values()}
+    assert get_group(app).commands.keys() == MODULES.keys()
+    assert len(loaded) == len(set(MODULES.values()))

@@ -38,6 +38,21 @@ def test_detecting_and_tagging_load_nothing_heavy(process, notes):
     assert Path("o.jsonl").exists()
 
 
+def test_a_command_loads_neither_the_other_commands_nor_the_settings_of_an_installation(process, notes):
+    code = (
+        "import sys; from deid_assets.cli import app\n"
+        "sys.argv = ['deid', 'detect', 'notes.jsonl', '--detector', 'xnames', '--out', 'o.jsonl']\n"
+        "try: app()\n"
+        "finally: print(*(name for name in sys.modules if name.startswith(('deid_assets.cli.', 'deid_assets.config.'))))"
+    )
+    done = process("-c", code)
+    folders = {name.split(".")[2] for name in done.stdout.split() if name.count(".") > 2}
+
+    assert done.returncode == 0, done.stderr
+    assert folders <= {"keeping", "notes"}
+    assert "deid_assets.config.settings" not in done.stdout
+
+
 @pytest.mark.skipif(not DEID.exists(), reason="deid is not installed beside this Python")
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["detectors"], 0), (["detect", "x.jsonl"], 2), (["redact", "--help"], 0)]

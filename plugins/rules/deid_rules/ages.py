@@ -6,8 +6,8 @@ import re
 
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
+from deid_rules.patterns import OVER_89
 
-OVER_89 = "over_89"
 _YEARS = re.compile(r"\D{0,12}(\d{1,3})(?!\d)")
 _UNITS = (
     "mo", "month", "wk", "week", "day", "hour", "hr",  # English

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from deid_assets.extending import ConfigError, Note, Phi, Profile, Span, SpanSet, runs_of, uncollected
 from deid_assets.extending import profile as profile_named
-from deid_rules.ages import OVER_89
 from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
 from deid_rules.misread import mend, with_more
+from deid_rules.patterns import NATIVE_LABELS
 from deid_rules.rulebook import Rulebook, rules_of
 from deid_rules.spoken import Telling
 from deid_rules.view import View, views_of
@@ -70,10 +70,10 @@ class RulesDetector:
         self._telling = Telling({code: read_language(code).telling for code in self._langs})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
-        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*self._rules.values(), *self._lists)))
+        folders = (folder for _, folder in read)
+        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*folders, *self._lists)))
         self.labels = every & self._allowed
-        patterns = (pattern for rules in self._rules.values() for pattern in rules.patterns)
-        self.native_labels = frozenset({OVER_89, *(pattern.native for pattern in patterns)})
+        self.native_labels = NATIVE_LABELS
 
     def __reduce__(self) -> tuple[Callable[[], RulesDetector], tuple[()]]:
         """Pickle the settings; compiled patterns do not travel."""

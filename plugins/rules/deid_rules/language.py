@@ -24,11 +24,11 @@ NAME_SETTINGS = frozenset(("endings", "capitals_tell", "pairs_only"))
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """One folder: its patterns, and its lists, which are read when first needed.
+    """One folder; its patterns and lists are read when first needed.
 
     Args:
         code: ISO 639-1 code, or one of the folders for no language.
-        patterns: Of all its files.
+        pattern_labels: Categories that its patterns give.
         words: Word lists of ``language.toml`` by kind.
         files: Its dictionaries by kind, and the words that ``deid_assets.vocabulary`` has of it.
         endings: Inflectional endings, each with what stands in its place in the lists.
@@ -38,7 +38,7 @@ class Language:
     """
 
     code: str
-    patterns: tuple[Pattern, ...]
+    pattern_labels: frozenset[Phi]
     words: Mapping[str, Sequence[str]]
     files: Mapping[str, Path]
     endings: tuple[tuple[str, str], ...] = ()
@@ -47,9 +47,29 @@ class Language:
     telling: tuple[str, ...] = ()
 
     @property
-    def phrase_labels(self) -> frozenset[Phi]:
-        """Categories of its phrases."""
-        return frozenset(PHRASE_LABELS[kind] for kind in (*self.words, *self.files) if kind in PHRASE_LABELS)
+    def labels(self) -> frozenset[Phi]:
+        """Categories of its patterns and phrases."""
+        return self.pattern_labels.union(
+            PHRASE_LABELS[kind] for kind in (*self.words, *self.files) if kind in PHRASE_LABELS
+        )
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns of all its files.
+
+        Raises:
+            ConfigError: A file is wrong, or a pattern gives a category that the folder does not declare.
+        """
+        patterns: list[Pattern] = []
+        for path in sorted((LANGUAGES / self.code).glob("patterns*.toml")):
+            patterns += read_patterns(_toml(path), {}, f"{self.code}/{path.name}")
+        for pattern in patterns:
+            if undeclared := pattern.labels - self.pattern_labels:
+                raise ConfigError(
+                    f"{self.code}: pattern {pattern.id!r} gives {', '.join(sorted(undeclared))}; "
+                    f"add that to labels in {self.code}/language.toml"
+                )
+        return tuple(patterns)
 
     @cached_property
     def lists(self) -> Lists:
@@ -69,10 +89,10 @@ def available() -> frozenset[str]:
 
 @cache
 def read_language(code: str) -> Language:
-    """Read a language's folder, once in a process.
+    """Read ``language.toml`` of a language's folder, once in a process.
 
     Raises:
-        ConfigError: There is no such folder, or a file in it is wrong.
+        ConfigError: There is no such folder, or the file is wrong.
     """
     folder = LANGUAGES / code
     if not (folder / "language.toml").is_file():
@@ -82,18 +102,18 @@ def read_language(code: str) -> Language:
     words: dict[str, Sequence[str]] = settings.pop("words", {})
     names: dict[str, Any] = settings.pop("names", {})
     telling: str = settings.pop("telling", "")
+    labels: str = settings.pop("labels", "")
     own = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
     files = {**vocabulary.files(code), **own}
     if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
-        raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names and telling")
+        raise ConfigError(
+            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels and telling"
+        )
     for kind in (*words, *files):
         _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
-    patterns: list[Pattern] = []
-    for path in sorted(folder.glob("patterns*.toml")):
-        patterns += read_patterns(_toml(path), {}, f"{code}/{path.name}")
     return Language(
         code,
-        tuple(patterns),
+        _labels(labels, origin),
         words,
         files,
         endings=tuple(_ending(entry) for entry in names.get("endings", ())),
@@ -101,6 +121,13 @@ def read_language(code: str) -> Language:
         pairs_only=names.get("pairs_only", False),
         telling=tuple(telling.split()),
     )
+
+
+def _labels(declared: str, origin: str) -> frozenset[Phi]:
+    try:
+        return frozenset(map(Phi, declared.split()))
+    except ValueError as error:
+        raise ConfigError(f"{origin}: labels: {error}; name categories of deid_assets.Phi") from None
 
 
 def _ending(entry: str) -> tuple[str, str]:

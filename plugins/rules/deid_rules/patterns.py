@@ -29,8 +29,12 @@ WALKS = (
     "proper", "proper_plain", "proper_back",
 )  # fmt: skip
 BOUNDARIES = ("word", "class", "none")
-_NOT_READ = re.compile(r"(?<!\\)(?:\\\\)*(?P<escape>\\[pPCQ])")
-"""What the looser forms and the code page cannot put in bytes."""
+OVER_89 = "over_89"
+NATIVE_LABELS = frozenset(("", OVER_89, "year"))
+"""Finer kinds that a span may have; none of them is text of a note."""
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NOT_READ = frozenset("pPCQ")
+"""Escapes that the looser forms and the code page cannot put in bytes."""
 _CATEGORY_GROUP = re.compile(r"\(\?P<([A-Z_]+)\d*>")
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
 
@@ -45,7 +49,7 @@ class Pattern:
             named as a category (``CITY``, ``ZIP2``) gives a span of its own.
         label: Category of the match or of its group ``phi``; not needed where only category groups are used.
         score: Evidence, or 0 where the pattern counts only with its context or check.
-        native: Finer kind, written to ``native_label``.
+        native: Finer kind, one of ``NATIVE_LABELS``.
         check: Name of a check the span must pass.
         unchecked_score: Score where the check fails; 0 drops the match.
         phone: Regions whose number plans judge the span: a valid number scores at least ``phone_score``, one that no
@@ -97,6 +101,9 @@ class Pattern:
         return frozenset(named | ({self.label} if self.label is not None else set()))
 
 
+_KEYS = frozenset(known.name for known in fields(Pattern))
+
+
 def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> list[Pattern]:
     """Return the patterns of a parsed ``patterns.toml`` with their macros expanded.
 
@@ -108,28 +115,27 @@ def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]
     Raises:
         ConfigError: A key, label, walk, boundary or word list is unknown, or an id occurs twice.
     """
-    words = {**BUILTIN_WORDS, **words, **declared.get("words", {})}
+    alternations = Alternations({**BUILTIN_WORDS, **words, **declared.get("words", {})})
     if unknown := set(declared) - {"words", "pattern", "keep"}:
         raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, pattern and keep")
     kept = [{"score": 1.0, **entry, "keep": True} for entry in declared.get("keep", [])]
-    patterns = [_read_pattern(entry, words, origin) for entry in [*declared.get("pattern", []), *kept]]
+    patterns = [_read_pattern(entry, alternations, origin) for entry in [*declared.get("pattern", []), *kept]]
     ids = [pattern.id for pattern in patterns]
     if doubled := {id_ for id_ in ids if ids.count(id_) > 1}:
         raise ConfigError(f"{origin}: pattern ids must differ, these occur twice: {', '.join(sorted(doubled))}")
     return patterns
 
 
-def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> Pattern:
+def _read_pattern(entry: Mapping[str, Any], alternations: Alternations, origin: str) -> Pattern:
     name = f"{origin}: pattern {entry.get('id', '(without id)')!r}"
-    known = {known_field.name for known_field in fields(Pattern)}
-    if unknown := set(entry) - known:
-        raise ConfigError(f"{name}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
+    if unknown := set(entry) - _KEYS:
+        raise ConfigError(f"{name}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(_KEYS))}")
     settings = dict(entry)
     if "regex" not in entry:
         raise ConfigError(f"{name}: a pattern needs a regex")
     try:
         for key in ("regex", "not_before", "not_after"):
-            settings[key] = expand(settings.get(key, ""), words)
+            settings[key] = alternations.expand(settings.get(key, ""))
         for key in ("context", "phone", "profiles"):
             settings[key] = tuple(settings.get(key, ()))
         if "label" in settings:
@@ -137,26 +143,39 @@ def _read_pattern(entry: Mapping[str, Any], words: Mapping[str, Sequence[str]], 
         pattern = Pattern(**settings)
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from error
-    if unread := _NOT_READ.search(pattern.regex):
+    if unread := _NOT_READ.intersection(_ESCAPED.findall(pattern.regex)):
         raise ConfigError(
-            f"{name}: {unread['escape']} is not read; write {{{{letter}}}} or {{{{capital}}}}, or the characters"
+            f"{name}: \\{min(unread)} is not read; write {{{{letter}}}} or {{{{capital}}}}, or the characters"
         )
-    if pattern.walk and pattern.walk not in WALKS:
-        raise ConfigError(f"{name}: walk must be one of {', '.join(WALKS)}")
-    if pattern.boundary not in BOUNDARIES:
-        raise ConfigError(f"{name}: boundary must be one of {', '.join(BOUNDARIES)}")
+    _check_choices(pattern, name)
     return pattern
 
 
-def expand(regex: str, words: Mapping[str, Sequence[str]]) -> str:
-    """Replace each ``{{list}}`` by an alternation of its entries, longest first.
+def _check_choices(pattern: Pattern, name: str) -> None:
+    if pattern.walk and pattern.walk not in WALKS:
+        raise ConfigError(f"{name}: walk must be one of {', '.join(WALKS)}")
+    if pattern.native not in NATIVE_LABELS:
+        raise ConfigError(f"{name}: native must be one of {', '.join(sorted(NATIVE_LABELS - {''}))}")
+    if pattern.boundary not in BOUNDARIES:
+        raise ConfigError(f"{name}: boundary must be one of {', '.join(BOUNDARIES)}")
 
-    Raises:
-        KeyError: There is no such list.
-    """
 
-    def alternation(match: re.Match[str]) -> str:
-        entries = sorted(words[match[1]], key=len, reverse=True)
-        return "(?:" + "|".join(expand(entry, words) for entry in entries) + ")"
+class Alternations(dict[str, str]):
+    """The alternation of each word list, its longest entry first, made when first asked for."""
 
-    return _MACRO.sub(alternation, regex)
+    def __init__(self, words: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self._words = words
+
+    def __missing__(self, name: str) -> str:
+        entries = sorted(self._words[name], key=len, reverse=True)
+        self[name] = made = "(?:" + "|".join(self.expand(entry) for entry in entries) + ")"
+        return made
+
+    def expand(self, regex: str) -> str:
+        """Replace each ``{{list}}`` by the alternation of its entries.
+
+        Raises:
+            KeyError: There is no such list.
+        """
+        return _MACRO.sub(lambda macro: self[macro[1]], regex)

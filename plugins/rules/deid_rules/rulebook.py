@@ -34,11 +34,27 @@ class Rules:
 
     Args:
         language: The folder.
-        patterns: Those of its patterns that the profile and the categories call for.
+        allowed: Categories to look for; a pattern that gives none of them is left out.
+        profile: Name of the profile, for patterns that are for some profiles only.
     """
 
     language: Language
-    patterns: tuple[Pattern, ...]
+    allowed: frozenset[Phi]
+    profile: str
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Those of the folder's patterns that the profile and the categories call for.
+
+        Raises:
+            ConfigError: A file of the folder is wrong.
+        """
+        return tuple(filter(self._is_wanted, self.language.patterns))
+
+    def _is_wanted(self, pattern: Pattern) -> bool:
+        if pattern.profiles and self.profile not in pattern.profiles:
+            return False
+        return pattern.keep or bool(pattern.labels & self.allowed)
 
     @cached_property
     def sets(self) -> tuple[PatternSet, ...]:
@@ -49,28 +65,14 @@ class Rules:
         """
         return tuple(pattern_sets(self.patterns, self.language.code))
 
-    @property
-    def labels(self) -> frozenset[Phi]:
-        """Categories that the patterns and lists can give."""
-        by_pattern = frozenset(label for pattern in self.patterns for label in pattern.labels)
-        return by_pattern | self.language.phrase_labels
-
 
 @lru_cache(MAX_RULES)
 def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
     """Return the rules of a language for a profile; detectors of a process share them, with their automata.
 
-    Args:
-        language: The folder.
-        allowed: Categories to look for; a pattern that gives none of them is left out.
-        profile: Name of the profile, for patterns that are for some profiles only.
+    The arguments are those of ``Rules``.
     """
-    wanted = tuple(
-        pattern
-        for pattern in language.patterns
-        if (not pattern.profiles or profile in pattern.profiles) and (pattern.keep or pattern.labels & allowed)
-    )
-    return Rules(language, wanted)
+    return Rules(language, allowed, profile)
 
 
 class Rulebook:

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,7 @@ def test_settings_that_cannot_hold_are_refused(tmp_path: Path) -> None:
         ({"id": "a", "regex": "x", "label": "NAME", "walk": "run"}, "walk"),
         ({"id": "a", "regex": "x", "label": "NAME", "boundary": "wall"}, "boundary"),
         ({"id": "a", "regex": "x", "label": "NAME", "not_after": "("}, "'a'"),
+        ({"id": "a", "regex": "x", "label": "NAME", "native": "whim"}, "native must be one of over_89, year"),
         ({"id": "a", "label": "NAME"}, "regex"),
         ({"id": "a", "regex": r"x\\\p{Lu}", "label": "NAME"}, "letter"),
         ({"id": "a", "regex": r"[^\PL]", "label": "NAME"}, "letter"),
@@ -149,6 +151,28 @@ def test_pattern_ids_must_differ() -> None:
 @pytest.mark.parametrize("code", sorted({ANY, OTHER, *available()}))
 def test_language_folder_compiles(code: str) -> None:
     assert [compile_pattern(pattern, code) for pattern in read_language(code).patterns]
+
+
+@pytest.mark.parametrize("code", sorted({ANY, OTHER, *available()}))
+def test_a_folder_declares_the_categories_that_its_patterns_give(code: str) -> None:
+    language = read_language(code)
+    assert frozenset().union(*(pattern.labels for pattern in language.patterns)) == language.pattern_labels
+
+
+def test_a_pattern_of_a_category_that_its_folder_does_not_declare_is_refused() -> None:
+    language = replace(read_language("sv"), pattern_labels=frozenset(Phi) - {Phi.PHONE})
+    with pytest.raises(ConfigError, match="gives PHONE; add that to labels in sv/"):
+        _ = language.patterns
+
+
+def test_a_detector_reads_the_patterns_of_the_languages_that_its_notes_are_in() -> None:
+    program = (
+        "from deid_assets import Note; from deid_rules import RulesDetector; from deid_rules.language import *;"
+        "found = list(RulesDetector().detect([Note('n', 'Seen by Dr. Lee on 3 May 2021.', lang='en')]));"
+        "print(len(found[0]), *(code for code in sorted(available()) if 'patterns' in vars(read_language(code))))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["2", "en"]
 
 
 def test_every_folder_is_a_language() -> None:

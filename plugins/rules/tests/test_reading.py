@@ -78,7 +78,7 @@ PIECES = (*PHRASES, *NAMES, "Stephanie", "Garcia", "Wood", "Xolani", "J", "The",
 def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str]) -> None:
     lists = Lists()
     lists.add_phrases(Phi.CITY, PHRASES)
-    english, common = (Rules(read_language(code), ()) for code in ("en", "any"))
+    english, common = (Rules(read_language(code), frozenset(), "safe_harbor") for code in ("en", "any"))
     rulebook = Rulebook([english], common, [lists], allowed=frozenset(Phi), min_score=0.0)
     views = views_of(texts)
     for view, named, placed in zip(views, *rulebook._begun(views), strict=True):
