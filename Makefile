@@ -44,9 +44,7 @@ backfill: install  ## make assets of every batch in one process; ARGS="spans_crf
 	@$(BIN)/python -m deid_assets.backfill $(ARGS)
 
 ui: install  ## Dagster web server and daemon on 127.0.0.1, on the instance that `make run` filled, and its reports
-	@$(BIN)/python -m deid_assets.defs.instance "$(DAGSTER_HOME)"
-	@$(BIN)/python -m deid_assets.reports.server $(REPORTS_PORT) & trap "kill $$! 2>/dev/null" EXIT; \
-		$(BIN)/dagster dev --workspace workspace.yaml --host 127.0.0.1 --port $(PORT)
+	@exec $(BIN)/python -m deid_assets.quickstart.ui --port $(PORT) --reports-port $(REPORTS_PORT)
 
 test: install-dev lint types imports  ## lint, types, import contracts and the tests of minutes; CI adds those marked long
 	@$(DEV_BIN)/python -m pytest -m "not long and not slow and not gpu" -n 2 $(ARGS)

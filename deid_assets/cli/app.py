@@ -16,7 +16,7 @@ from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import MODULES, TASKS
 from deid_assets.core.errors import DeidError, class_name
-from deid_resources.silence import forbid_core_files, silence_at_exit
+from deid_resources.silence import protect_memory, silence_at_exit
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
 INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
@@ -83,7 +83,7 @@ def _deid(
 ) -> None:
     del version  # answered by its callback
     PLAIN_CSV.set(plain_csv)
-    forbid_core_files()
+    protect_memory()
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import MIN_SECRET_BYTES
+from deid_assets.system.owned import part_of
 
 VARIABLE = "DEID_KEY"
 _HOW = "set it to the output of `openssl rand -hex 32`"
@@ -62,7 +63,7 @@ def _checked(value: str, where: str, *, remedy: str) -> bytes:
 def _make(path: Path) -> None:
     """Make the file whole and at once, unless another process is first: both must end up with one secret."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    part = part_of(path)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_hex(32))

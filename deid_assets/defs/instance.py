@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.store.atomic import locked
-from deid_resources.silence import forbid_core_files
+from deid_resources.silence import protect_memory
 
 DAGSTER_YAML = """\
 # Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors by class only.
@@ -131,7 +131,7 @@ def harden_process() -> None:
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    forbid_core_files()
+    protect_memory()
     redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
     redacted.handlers = [logging.NullHandler()]
     redacted.propagate = False

@@ -35,6 +35,7 @@ from deid_assets.quickstart.sample import write_sample
 from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.system.interrupts import INTERRUPTED
+from deid_assets.system.owned import sweep_parts
 from deid_resources.checks import check_ensemble, checked_snapshot
 from deid_resources.installation import Installation
 from deid_resources.processes import run_parts
@@ -105,6 +106,8 @@ def _split(settings: Settings, console: Console) -> list[str]:
 def _sweep(installation: Installation) -> None:
     """Complete or remove what killed runs left in the store, among the releases and in the temporary folder."""
     sweep_temporary()
+    for folder in (installation.settings.home, installation.settings.reports):
+        sweep_parts(folder)
     sweep_store(installation.files)
     enforce_withdrawals(installation.settings, installation.files, installation.releases)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO
 
 from deid_assets.core.errors import InputError
+from deid_assets.system.owned import held, part_of, sweep_parts
 
 
 @contextmanager
@@ -24,10 +25,12 @@ def atomic_path(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         mode: Permissions of the new file, less those that the process masks.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    _sweep_once(path.parent)
+    part = part_of(path)
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        yield part
+        with held(part):
+            yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -52,13 +55,20 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     if path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is there already; name a new or empty folder")
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    _sweep_once(path.parent)
+    part = part_of(path)
     part.mkdir()
     try:
-        yield part
+        with held(part):
+            yield part
         part.replace(path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@cache
+def _sweep_once(folder: Path) -> None:
+    sweep_parts(folder)
 
 
 def write_named(temporary: Path, fill: Callable[[BufferedRandom], str], *, mode: int = 0o666) -> None:

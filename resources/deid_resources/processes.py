@@ -18,7 +18,7 @@ from multiprocessing.util import Finalize
 from typing import TypeVar
 
 from deid_assets.core.errors import DeidError, WorkerError, class_name
-from deid_resources.silence import forbid_core_files, silence_for_good
+from deid_resources.silence import protect_memory, silence_for_good
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -184,7 +184,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 def _begin() -> None:
     """Set up a worker: its parent's end, however it comes, is its own."""
-    forbid_core_files()
+    protect_memory()
     silence_for_good()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

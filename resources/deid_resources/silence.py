@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import logging
 import os
 import resource
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+
+_PR_SET_DUMPABLE = 4
+"""Of ``linux/prctl.h``."""
 
 
 @contextmanager
@@ -58,9 +62,14 @@ def silence_at_exit() -> None:
     atexit.register(silence_for_good)  # the last one registered runs first
 
 
-def forbid_core_files() -> None:
-    """Disable core dumps of this process and of those it starts."""
+def protect_memory() -> None:
+    """Keep what this process holds in memory out of core files, and from other processes of the same user.
+
+    The processes that it starts write no core files either; whatever else holds for a process that calls this itself.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # a crash handler gets nothing, a debugger is refused
 
 
 def _flush(*writers: object) -> None:

@@ -31,7 +31,6 @@ def test_a_folder_of_a_killed_process_is_swept(temporary):
     os.waitpid(child, 0)
     (left,) = temporary.iterdir()
     assert left.stat().st_mode & 0o077 == 0
-    make_old(left)
 
     assert sweep_temporary() == 1
     assert [*temporary.iterdir()] == []
@@ -47,7 +46,10 @@ def test_a_folder_in_use_and_those_of_others_stay(temporary):
     assert [path.name for path in temporary.iterdir()] == ["deid-other"]
 
 
-def test_a_folder_just_made_is_left_to_its_maker(temporary):
-    (temporary / "deid-unpacked-new").mkdir()
-
+@pytest.mark.parametrize("name", ["deid-unpacked-new", f"deid-unpacked-{os.getpid()}-new"])
+def test_a_folder_that_its_maker_has_not_locked_yet_is_left_to_it_for_a_minute(temporary, name):
+    (temporary / name).mkdir()
     assert sweep_temporary() == 0
+
+    make_old(temporary / name)
+    assert sweep_temporary() == 1

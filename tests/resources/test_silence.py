@@ -2,11 +2,13 @@
 
 import logging
 import os
+import subprocess
 import sys
 import warnings
 
 import pytest
 
+from deid_resources.processes import run_parts
 from deid_resources.silence import silenced
 
 
@@ -73,3 +75,27 @@ def test_a_stream_of_ones_own_is_heard(capfd):
     os.close(own)
 
     assert capfd.readouterr().out == "progress"
+
+
+DUMPABLE = "import ctypes; {prepare}; raise SystemExit(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone can refuse it")
+@pytest.mark.parametrize(
+    ("prepare", "is_readable"),
+    [
+        ("0", 1),
+        ("from deid_resources.silence import protect_memory; protect_memory()", 0),
+        ("from deid_assets.defs.instance import harden_process; harden_process()", 0),
+        ("import deid_assets.cli as c; from typer.testing import CliRunner as R; R().invoke(c.app, ['detectors'])", 0),
+    ],
+)
+def test_no_other_process_of_the_user_may_read_the_memory_of_one_that_holds_text(prepare, is_readable):
+    command = [sys.executable, "-c", DUMPABLE.format(prepare=prepare)]
+    assert subprocess.run(command, check=False).returncode == is_readable
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone can refuse it")
+def test_nor_that_of_a_worker():
+    asked = "__import__('ctypes').CDLL(None).prctl(3, 0, 0, 0, 0)"
+    assert run_parts(eval, [asked, asked], workers=2) == [0, 0]
