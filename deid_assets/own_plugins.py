@@ -1,8 +1,13 @@
-"""What this project's own plugins bring, known without them: an error names the one that is missing."""
+"""What this project's own plugins bring, known without them: an error names the one that is missing.
+
+Their messages are held by tests to show no text. Nothing holds those of other plugins to it, whoever's class they raise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from deid_assets.core.errors import DeidError, class_name
 
 _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.detectors": {
@@ -95,3 +100,37 @@ def command(plugin: str) -> str:
     No registry has these distributions, where anybody could register their names: they are installed from the checkout.
     """
     return f"make add PLUGIN={plugin.removeprefix('deid-').replace('-', '_')}"
+
+
+_PACKAGES = frozenset({"deid_assets", "deid_resources"}) | {
+    plugin.replace("-", "_") for names in BRINGS.values() for plugin in names.values()
+}
+
+
+def is_own(module: str) -> bool:
+    """Whether a module is of this project."""
+    return module.partition(".")[0] in _PACKAGES
+
+
+def message_of(error: BaseException, *, package: str = "") -> str:
+    """Return what may be shown of an error: the message of one that code of this project raised, else nothing.
+
+    An error's class says nothing of who wrote its message: a plugin may raise ``InputError`` with a line of a note.
+
+    Args:
+        error: As it was caught: where it was raised is read off its traceback.
+        package: Another whose messages may be shown.
+    """
+    if not isinstance(error, DeidError):
+        return ""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = str(trace.tb_frame.f_globals.get("__name__")) if trace is not None else ""
+    return str(error) if is_own(module) or (package and module.partition(".")[0] == package) else ""
+
+
+def described(error: BaseException) -> str:
+    """Return the class of an error, and its message where that may be shown."""
+    message = message_of(error)
+    return f"{class_name(error)}: {message}" if message else class_name(error)

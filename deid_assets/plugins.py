@@ -13,11 +13,11 @@ from types import ModuleType
 from typing import Any
 
 from deid_assets.core.detector import Detector
-from deid_assets.core.errors import DeidError, PluginError, class_name, did_you_mean
+from deid_assets.core.errors import PluginError, class_name, did_you_mean
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Trainer
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import message_of, missing
 from deid_assets.system.digests import digest_of_package
 
 GROUP = "deid_assets.detectors"
@@ -225,9 +225,9 @@ def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
     _check_options(plugin, kind, loaded, options)
     try:
         return loaded(**options)
-    except DeidError as error:
-        raise PluginError(f"{kind} {plugin.name!r} does not load: {error}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+        if message := message_of(error):
+            raise PluginError(f"{kind} {plugin.name!r} does not load: {message}") from None
         raise PluginError(
             f"{kind} {plugin.name!r} does not load ({class_name(error)}); build it in a Python shell to see why"
         ) from None
@@ -240,7 +240,7 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
     try:
         loaded: Callable[..., object] = plugin.entry_point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-        why = str(error) if isinstance(error, DeidError) else class_name(error)
+        why = message_of(error) or class_name(error)
         raise PluginError(
             f"{kind} {plugin.name!r} cannot be imported ({why}); "
             f"python -c 'import {plugin.entry_point.module}' shows where"

@@ -19,6 +19,7 @@ from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, Fault
+from deid_assets.formats.selection import IGNORED
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import Found, landing_folder, languages_word, read_whole, source_of, summarize
 from deid_assets.intake.reading import How, how_to_read
@@ -89,10 +90,15 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "languages": show_counts(languages),
             "faults": show_counts(Counter(failure.error for failure in failed)),
             "reasons": show_lines(reasons),
-            "ignored": show_counts(Counter(rule for _, rule in ignored), of="Files"),
+            "ignored": show_counts(Counter(_shown_rule(rule) for _, rule in ignored), of="Files"),
         },
         publish=lambda _: record_notes(installation, batch, notes),
     )
+
+
+def _shown_rule(rule: str) -> str:
+    """Return the rule by which a file is ignored; a pattern that a sender may have written is not quoted."""
+    return rule if rule in IGNORED or rule.startswith("a file of ") else "a pattern of [read] ignore"
 
 
 def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tuple[str, str]]]:

@@ -22,6 +22,7 @@ from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
 from deid_assets.intake.states import open_batches
+from deid_assets.own_plugins import described
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_resources.installation import Installation
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(Installation(Settings.load()), options, console)
     except DeidError as error:
-        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+        console.print(described(error), style="red", markup=False, highlight=False)
         return 2
 
 

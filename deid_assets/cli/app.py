@@ -16,6 +16,7 @@ from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import MODULES, TASKS
 from deid_assets.core.errors import DeidError, class_name
+from deid_assets.own_plugins import message_of
 from deid_resources.silence import protect_memory, silence_at_exit
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
@@ -89,9 +90,10 @@ def _deid(
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
     """End a command with its exit code, or with one line and a code where it raises.
 
-    An error that is not ours is named by its class alone, because its message may quote a note; ``DEID_DEBUG=1``
-    shows it whole.
+    An error that neither code of ours nor the command's own package raised is named by its class alone, because its
+    message may quote a note; ``DEID_DEBUG=1`` shows it whole.
     """
+    package = command.__module__.partition(".")[0]
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -100,7 +102,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             if sys.stdout is not None:  # None where the shell closed it
                 sys.stdout.flush()
         except DeidError as error:
-            say(f"error: {error}")
+            say(f"error: {message_of(error, package=package) or _unshown(error, 'in a plugin')}")
             code = BAD_INPUT
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python writes again as it exits
@@ -113,15 +115,25 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             say("interrupted; nothing was written")
             code = INTERRUPTED
         except BaseException as error:
-            if os.environ.get("DEID_DEBUG") == "1":
+            if _is_debugging():
                 raise
-            say(f"error: {class_name(error)} inside deid; run again with DEID_DEBUG=1 to see where (shows text)")
+            say(f"error: {_unshown(error, 'inside deid')}")
             code = BUG
         finally:
             silence_at_exit()
         raise typer.Exit(code)
 
     return run
+
+
+def _unshown(error: BaseException, where: str) -> str:
+    if isinstance(error, DeidError) and _is_debugging():
+        raise error
+    return f"{class_name(error)} {where}; run again with DEID_DEBUG=1 to see where (shows text)"
+
+
+def _is_debugging() -> bool:
+    return os.environ.get("DEID_DEBUG") == "1"
 
 
 def say(line: str) -> None:

@@ -22,6 +22,7 @@ from deid_assets.defs.columns import column_schema
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
+from deid_assets.own_plugins import message_of
 from deid_assets.quality import Verdict
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
@@ -155,7 +156,7 @@ def _complete(
     except BaseException as error:  # only the class of a foreign error is safe to show
         if isinstance(error, Stopped) or is_interrupt(error):
             raise
-        message = str(error) if isinstance(error, errors.DeidError) else errors.class_name(error)
+        message = message_of(error) or errors.class_name(error)
         raise errors.UnfinishedError(f"{message}; {left}; run it again") from None
 
 

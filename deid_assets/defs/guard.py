@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from deid_assets.core.errors import DeidError, class_name
+from deid_assets.core.errors import class_name
+from deid_assets.own_plugins import message_of
 from deid_resources.processes import Stopped, check_stop
 from deid_resources.progress import progress_callback, report
 from deid_resources.silence import silence_at_exit, silenced
@@ -55,8 +56,9 @@ def _logging(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Calla
 
 
 def safe_message(error: BaseException, key: str, batch: str) -> str:
-    """Return what may be shown of an error: our own messages, which hold no text, and else the class alone."""
-    message = f": {error}" if isinstance(error, DeidError) else "; nothing was stored"
+    """Return what may be shown of an error: messages of our own code, which hold no text, and else the class alone."""
+    own = message_of(error)
+    message = f": {own}" if own else "; nothing was stored"
     if isinstance(error, OSError) and error.errno:  # such as a full disk; what the system says of it names no file
         message = f" ({os.strerror(error.errno)}){message}"
     return f"{key}, batch {batch}: {class_name(error)}{message}"

@@ -6,8 +6,9 @@ from contextlib import contextmanager, suppress
 import dagster as dg
 
 from deid_assets.core.detector import is_interrupt
-from deid_assets.core.errors import DeidError, class_name
+from deid_assets.core.errors import DeidError
 from deid_assets.intake.stops import find_stop, record_stop
+from deid_assets.own_plugins import described
 from deid_assets.quality import Verdict
 from deid_assets.store.files import UnsignedReceipt
 from deid_resources.installation import Installation
@@ -33,18 +34,14 @@ def keep_stop(
 
 @contextmanager
 def keeping_errors(installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt) -> Iterator[None]:
-    """Store the error that is raised inside, by class alone unless it is ours, and raise it again."""
+    """Store the error that is raised inside, by class alone unless code of ours raised it, and raise it again."""
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything
         if not isinstance(error, Stopped) and not is_interrupt(error):
             with suppress(DeidError, OSError):
-                record_stop(installation.files, asset, batch, [_message(error)], unsigned=unsigned, is_error=True)
+                record_stop(installation.files, asset, batch, [described(error)], unsigned=unsigned, is_error=True)
         raise
-
-
-def _message(error: BaseException) -> str:
-    return f"{class_name(error)}: {error}" if isinstance(error, DeidError) else class_name(error)
 
 
 def without_known_stops(

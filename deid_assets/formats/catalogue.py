@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -38,6 +38,8 @@ class Format:
         may_lack_notes: A file without a note is no fault, as long as the folder has one.
         identities_module: Has the function ``identities``, where files of the format say who the patients are.
         options: What the reader takes of ``ReadOptions.of``; several formats of a plugin may share one.
+        faults: Sentences ``<fault>; <remedy>`` by kind, of the faults that a plugin's reader gives. Of a reader that is
+            not of this project these alone are shown, and the common ones of ``declared.KINDS``.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Format:
     may_lack_notes: bool = False
     identities_module: str = ""
     options: type[FormatOptions] | None = None
+    faults: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def reader(self) -> Reader:

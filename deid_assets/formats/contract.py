@@ -14,8 +14,11 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats.annotated import Annotated, Fault
 from deid_assets.formats.catalogue import Format
+from deid_assets.formats.declared import KINDS
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.registry import FormatError, detect_format, read_notes, write_notes
+from deid_assets.formats.source import Source
+from deid_assets.own_plugins import is_own
 
 WORD = "Zyxwickford"
 """In every damaged file; no message may show it."""
@@ -78,6 +81,11 @@ def _check_declaration(known: Format) -> None:
         raise _broken(known, "its suffixes must be a dot and small letters or digits")
     if not known.keeps <= KEPT:
         raise _broken(known, f"keeps may hold {', '.join(sorted(KEPT))} only")
+    for kind, sentence in known.faults.items():
+        if not re.fullmatch(r"[a-z]+(?:-[a-z]+)*", kind) or not sentence.isprintable() or "; " not in sentence:
+            raise _broken(
+                known, f"fault {kind!r}: write a kind in small letters, and its sentence as <fault>; <remedy>"
+            )
     writer = "" if known.writer_module is None else known.writer_module or known.module
     wanted = ((known.module, "read"), (writer, "write"), (known.identities_module, "identities"))
     for module, function in wanted:
@@ -98,6 +106,7 @@ def _check_damaged(known: Format, contents: Iterable[bytes], folder: Path) -> No
             if found != _read(known, place, number):
                 raise _broken(known, f"damaged file {number} as {suffix} reads otherwise the second time")
             _check_messages(known, found)
+            _check_messages(known, _as_given(known, place / f"a1{suffix}"))
 
 
 def _halves(folder: Path) -> Iterator[bytes]:
@@ -117,8 +126,23 @@ def _read(known: Format, place: Path, number: int) -> list[Annotated | Fault]:
         raise _broken(known, f"damaged file {number} raises {class_name(error)}; it must give a fault") from error
 
 
-def _check_messages(known: Format, found: list[Annotated | Fault]) -> None:
+def _as_given(known: Format, path: Path) -> list[Fault]:
+    """Return the faults of a file in the reader's own words, which are not shown where it is not of this project."""
+    if not path.stat().st_size:
+        return []
+    try:
+        given = list(known.reader(Source(path, path.parent), ReadOptions(max_note_chars=100_000)))
+    except (InputError, OSError):
+        return []
+    return [entry for entry in given if isinstance(entry, Fault)]
+
+
+def _check_messages(known: Format, found: Iterable[Annotated | Fault]) -> None:
     for fault in (entry for entry in found if isinstance(entry, Fault)):
+        if not is_own(known.module) and fault.kind not in {*KINDS, *known.faults}:
+            raise _broken(
+                known, f"a kind of fault is not declared; write it into faults, or use one of {', '.join(KINDS)}"
+            )
         if not fault.message.isprintable() or WORD in fault.message:
             raise _broken(known, f"a fault {fault.kind!r} is no single line, or shows text of the file")
 
@@ -181,7 +205,7 @@ def _check_awkward(known: Format, folder: Path) -> None:
         target.parent.mkdir(parents=True)
         options = WriteOptions(formulas="plain")
         try:
-            write_notes(target, [Annotated(Note("1", text, "44", "en"))], format=known.name, options=options)
+            known.writer(target, [Annotated(Note("1", text, "44", "en"))], options)
         except InputError as error:
             if WORD in str(error):
                 raise _broken(known, "what it says of a note that it cannot hold shows its text") from None

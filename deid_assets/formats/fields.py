@@ -54,20 +54,22 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> P
     Raises:
         RecordError: A field is missing or of the wrong type. Broken annotations are the parsed note's problems.
     """
-    fields, columns = _mapping(record, "the record"), options.columns
-    raw_spans = fields.get(columns.spans) if options.annotations else None
+    given, columns = _mapping(record, "the record"), options.columns
+    # By our own names, which messages show: those of the source may be anything.
+    fields = {name: given.get(column) for name, column in zip(Columns().known, columns.known, strict=True)}
+    raw_spans = fields["spans"] if options.annotations else None
     annotations, problems = (None, ()) if raw_spans is None else annotations_of(raw_spans)
-    meta = _meta(fields.get(columns.meta))
-    meta |= {name: value for name in columns.into_meta if (value := optional_string(fields, name)) is not None}
+    meta = _meta(fields["meta"])
+    meta |= {name: value for name in columns.into_meta if (value := optional_string(given, name)) is not None}
     return ParsedNote(
         file,
-        required_string(fields, columns.note_id, flag="column.id"),
-        required_string(fields, columns.text, encodable=False, flag="column.text"),
+        required_string(fields, "id", flag="column.id"),
+        required_string(fields, "text", encodable=False, flag="column.text"),
         annotations,
         problems,
         line,
-        optional_string(fields, columns.patient_id),
-        optional_string(fields, columns.lang),
+        optional_string(fields, "patient_id"),
+        optional_string(fields, "lang"),
         meta,
     )
 

@@ -14,9 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from deid_assets.core.errors import InputError
+from deid_assets.core.errors import DeidError, InputError
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.catalogue import Format
+from deid_assets.formats.declared import check_error, declared_fault
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.installed import FORMATS, format_named
 from deid_assets.formats.jsonl import decoded
@@ -113,10 +114,13 @@ def _read(path: Path, known: Format, options: ReadOptions) -> Iterator[Identity 
         try:
             for found in reader(source, options):
                 is_empty = False
-                yield found
+                yield declared_fault(found, known, source) if isinstance(found, Fault) else found
         except OSError:
             is_empty = False
             yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+        except DeidError as error:
+            check_error(error, known)
+            raise
     if is_empty:
         yield Fault.at(".", "empty-file", f"no identity that can be read as {known.name} is there; name another file")
 

@@ -45,6 +45,10 @@ class Columns:
         """The six named fields, in the order in which they are written."""
         return (self.note_id, self.lang, self.patient_id, self.text, self.spans, self.meta)
 
+    def shown(self, name: str) -> str:
+        """Return a required column as a message may name it: one that a sender names otherwise stays unsaid."""
+        return repr(name) if name in ("id", "text") else f"that --read {self.flag(name)} names"
+
     def flag(self, name: str) -> str:
         """Return the reading option that names a required column."""
         return {self.note_id: "column.id", self.text: "column.text"}.get(name, "column.KEY")

@@ -69,7 +69,8 @@ def rows(
             lacking = [name for name in required if present.count(name) != 1]
             if lacking:
                 remedy = f"add it, or name it with --read {columns.flag(lacking[0])}=NAME" if columns else "add it"
-                reason = f"no single column {lacking[0]!r}; {remedy}"
+                shown = columns.shown(lacking[0]) if columns else repr(lacking[0])
+                reason = f"no single column {shown}; {remedy}"
                 yield source.fault("missing-field", reason)
                 return
             wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]

@@ -37,6 +37,22 @@ def plugin_settings(options: type[FormatOptions] | None) -> list[str]:
     return list(_defaults({options.group: options})) if options else []
 
 
+def known_settings() -> tuple[str, ...]:
+    """Return every key of ``read_options``, those of installed plugins among them."""
+    return (*READ_SETTINGS, *_defaults(option_groups()))
+
+
+def limits_of(options: ReadOptions) -> dict[str, float]:
+    """Return what bounds the cost of reading, by key: sizes and counts, and times."""
+    groups = {"archives": options.archives} | {group: options.of(kind) for group, kind in option_groups().items()}
+    return {"max_note_chars": options.max_note_chars} | {
+        f"{group}.{each.name}": getattr(chosen, each.name)
+        for group, chosen in groups.items()
+        for each in fields(chosen)
+        if each.name.startswith("max_") or each.name.endswith("timeout_s")
+    }
+
+
 def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
     """Return how notes are read, from ``KEY=VALUE`` settings.
 
@@ -69,7 +85,7 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
 
 def _unknown(setting: str, name: str) -> ConfigError:
     group = name.partition(".")[0]
-    keys = ", ".join([*READ_SETTINGS, *_defaults(option_groups())])
+    keys = ", ".join(known_settings())
     lacking = next((f"; {known.fault}" for known in absent() if known.group == group), "")
     return ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {keys}{lacking}")
 

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from deid_assets.core.errors import InputError
+from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.archives import suffix_of
 from deid_assets.formats.assemble import assemble
 from deid_assets.formats.catalogue import Format
+from deid_assets.formats.declared import as_declared, check_error
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.installed import FORMATS, Outside, format_named, installed, known_by_files
 from deid_assets.formats.options import ReadOptions, WriteOptions
@@ -201,9 +202,13 @@ def _has_content(source: Source) -> bool:
 def _parsed_notes(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
-            yield from chosen.reader(source, options)
+            for entry in chosen.reader(source, options):
+                yield as_declared(entry, chosen, source)
     except OSError:
         yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+    except DeidError as error:
+        check_error(error, chosen)
+        raise
 
 
 def _finished(
@@ -253,7 +258,11 @@ def write_notes(
     if chosen.is_folder and path.suffix.lower() in chosen.suffixes:
         raise InputError(f"{chosen.name} writes one file per note; name a folder instead of {path.name}")
     seen: set[str] = set()
-    chosen.writer(path, _checked(notes, seen), options)
+    try:
+        chosen.writer(path, _checked(notes, seen), options)
+    except DeidError as error:
+        check_error(error, chosen)
+        raise
     return len(seen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -200,7 +201,7 @@ def undecodable(
     source: Source, *, encoding: str, byte: int, line: int | None = None, note_id: str | None = None
 ) -> Fault:
     """Return the fault of bytes that are not text; ``byte`` counts from the start of the file."""
-    reason = f"byte {byte} is not {encoding}; convert the file, or name its encoding with --read encoding=NAME"
+    reason = f"byte {byte} is not {codecs.lookup(encoding).name}; convert the file, or name its encoding with --read encoding=NAME"
     return source.fault("undecodable", reason, line=line, note_id=note_id)
 
 
@@ -215,7 +216,8 @@ def check_by_line(encoding: str) -> None:
     except UnicodeDecodeError:
         is_like_ascii = False
     if not is_like_ascii:
-        raise ConfigError(f"JSON Lines, CSV and CoNLL cannot be read as {encoding}; convert the file to utf-8")
+        name = codecs.lookup(encoding).name
+        raise ConfigError(f"JSON Lines, CSV and CoNLL cannot be read as {name}; convert the file to utf-8")
 
 
 @dataclass(frozen=True, slots=True)

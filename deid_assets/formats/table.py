@@ -62,7 +62,7 @@ def _header_fault(header: list[str], columns: Columns) -> tuple[str, str] | None
     for name in (columns.note_id, columns.text, *columns.into_meta):
         if name not in header:
             reason = (
-                f"no column {name!r} in the header; add it, or name it with --read {columns.flag(name)}=NAME, "
+                f"no column {columns.shown(name)} in the header; add it, or name it with --read {columns.flag(name)}=NAME, "
                 "and the delimiter with --read delimiter=';'"
             )
             return "missing-field", reason

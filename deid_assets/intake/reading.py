@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from deid_assets.config import Settings
 from deid_assets.config.settings import Reading
 from deid_assets.core.errors import ConfigError
-from deid_assets.core.label_maps import label_map
+from deid_assets.core.label_maps import LABEL_MAPS, label_map
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats import ReadOptions
-from deid_assets.formats.installed import fault_of
-from deid_assets.formats.read_settings import read_options
+from deid_assets.formats.installed import fault_of, installed
+from deid_assets.formats.read_settings import known_settings, limits_of, read_options
 
 BATCH_TOML = "batch.toml"
 _MAX_BYTES = 1 << 16
@@ -45,6 +45,8 @@ class How:
 def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Path | None = None) -> How:
     """Return how a batch is read; ``batch.toml`` overrides settings, and overrides given later override both.
 
+    Who sends a batch may lower limits, not raise them.
+
     Args:
         settings: Of the installation.
         overrides: The options of ``deid batches retry``.
@@ -53,24 +55,27 @@ def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Pat
     Raises:
         ConfigError: A key is not known or has a value that is not allowed.
     """
-    sources = [
-        ("settings, intake", settings.intake.model_dump(exclude_defaults=True)),
-        (BATCH_TOML, _of_folder(folder) if folder else {}),
-        ("deid batches retry", dict(overrides)),
-    ]
+    defaults = settings.intake.model_dump(exclude_defaults=True)
+    sent = _of_folder(folder) if folder else {}
+    told = [_checked("settings, intake", defaults)]
+    told += [_checked_of_sender(sent, limits=limits_of(_options(defaults))), _checked("deid batches retry", overrides)]
     values: dict[str, object] = {}
     read: dict[str, object] = {}
-    for where, own in sources:
-        values |= _checked(where, own).model_dump(exclude_defaults=True)
-        read |= flat(own.get("read") or {})
+    for own in told:
+        values |= own.model_dump(exclude_defaults=True)
+        read |= flat(own.read)
     reading = Reading.model_validate({**values, "read": read})
     return How(
         reading.format or None,
         label_map(reading.labels or settings.labels),
         reading.lang or None,
         reading.sender,
-        read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True),
+        _options({"read": read}),
     )
+
+
+def _options(own: Mapping[str, object]) -> ReadOptions:
+    return read_options([f"{key}={value}" for key, value in flat(own.get("read")).items()], annotations=True)
 
 
 def flat(read: object) -> dict[str, str]:
@@ -99,19 +104,59 @@ def _of_folder(folder: Path) -> dict[str, object]:
 
 
 def _checked(where: str, own: Mapping[str, object]) -> Reading:
+    reading = _read_as_model(where, own)
+    if reading.format and (reason := fault_of(reading.format)):
+        raise ConfigError(f"{where}: {reason}")
+    if reading.labels:
+        label_map(reading.labels)
+    _options(own)
+    return reading
+
+
+def _checked_of_sender(own: Mapping[str, object], *, limits: Mapping[str, float]) -> Reading:
+    """Return what a ``batch.toml`` says. No message holds a value of it: it is shown where no text may be."""
+    reading = _read_as_model(BATCH_TOML, own)
+    if reading.format and reading.format not in {*installed().usable, *installed().faults}:
+        raise ConfigError(f"{BATCH_TOML}: format is none that is known; choose one of {', '.join(installed().usable)}")
+    if reading.format and (reason := fault_of(reading.format)):
+        raise ConfigError(f"{BATCH_TOML}: {reason}")
+    if reading.labels and reading.labels not in LABEL_MAPS:
+        raise ConfigError(f"{BATCH_TOML}: labels names no label map; choose one of {', '.join(sorted(LABEL_MAPS))}")
+    for key, value in flat(reading.read).items():
+        _check_option(key, value, limits=limits)
+    try:
+        _options(own)
+    except ConfigError:
+        raise ConfigError(f"{BATCH_TOML}: the keys of [read] contradict each other; leave one out") from None
+    return reading
+
+
+def _check_option(key: str, value: str, *, limits: Mapping[str, float]) -> None:
+    if key not in known_settings():
+        raise ConfigError(f"{BATCH_TOML}: a key of [read] is not known; write one of {', '.join(known_settings())}")
+    if key.startswith("conll."):  # columns that go together
+        return
+    try:
+        asked = limits_of(read_options([f"{key}={value}"], annotations=True))
+    except ConfigError:
+        raise ConfigError(
+            f"{BATCH_TOML}: the value of {key} in [read] is not allowed; `deid detect --read {key}=…` says why"
+        ) from None
+    if key in limits and asked[key] > limits[key]:
+        raise ConfigError(
+            f"{BATCH_TOML}: {key} in [read] is above the limit of {limits[key]:,}; lower it, or have it raised "
+            "with `deid batches retry --read` or in the settings, [intake.read]"
+        )
+
+
+def _read_as_model(where: str, own: Mapping[str, object]) -> Reading:
     known = list(Reading.model_fields)
     for key in own:
         if key not in known:
             nearest = get_close_matches(str(key), known, n=1)
             raise ConfigError(f"{where}: a key is not known; write {nearest[0] if nearest else ', '.join(known)}")
     try:
-        reading = Reading.model_validate(own)
+        return Reading.model_validate(own)
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         raise ConfigError(f"{where}: {fault['loc'][0]}: {fault['msg']}") from None
-    if reading.format and (reason := fault_of(reading.format)):
-        raise ConfigError(f"{where}: {reason}")
-    if reading.labels:
-        label_map(reading.labels)
-    read_options([f"{key}={value}" for key, value in flat(reading.read).items()], annotations=True)
-    return reading

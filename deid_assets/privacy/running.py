@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deid_assets.core.detector import is_interrupt
-from deid_assets.core.errors import DeidError, PluginError, class_name
+from deid_assets.core.errors import PluginError, class_name
+from deid_assets.own_plugins import message_of
 from deid_assets.plugins import AUDITS, Plugin, available, build
 from deid_assets.privacy.audit import Audit, Material, Need, not_assessed
 from deid_assets.privacy.result import AuditResult, Outcome
@@ -45,17 +46,17 @@ def load_audit(name: str, options: Mapping[str, Any] | None = None) -> Audit:
 def run_audit(audit: Audit, material: Material) -> AuditResult:
     """Return the result of an audit; what stops it is the reason of one that says *not assessed*.
 
-    Of an error that is not this project's own, only the class is told: its text may quote a note.
+    Of an error that this project's code did not raise, only the class is told: its text may quote a note.
     """
     if missing := [MEANING[need] for need in Need if need in audit.needs and not material.has(need)]:
         return not_assessed(audit, f"it needs {', '.join(missing)}")
     try:
         result = audit.run(material)
-    except DeidError as error:
-        return not_assessed(audit, " ".join(str(error).split()))
     except BaseException as error:
         if is_interrupt(error):
             raise
+        if message := message_of(error):
+            return not_assessed(audit, " ".join(message.split()))
         return not_assessed(audit, f"the audit broke ({class_name(error)})")
     if not isinstance(result, AuditResult) or result.audit != audit.name:
         return not_assessed(audit, "the audit gave something that is not its result")

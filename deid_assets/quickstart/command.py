@@ -30,6 +30,7 @@ from deid_assets.intake.parts import waiting
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals
+from deid_assets.own_plugins import described
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.sample import write_sample
 from deid_assets.store.approvals import find_approval
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _fill_landing(settings, options.notes, console)
         return _run(Installation(settings, snapshot=snapshot), console)
     except DeidError as error:
-        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(described(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
     except (OSError, DBAPIError) as error:
         why = error.strerror if isinstance(error, OSError) else error.orig

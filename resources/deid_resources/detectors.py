@@ -135,7 +135,7 @@ class DetectorPool:
 
         Raises:
             WorkerDied: Nothing of the batch is kept.
-            WorkerError: The work raised what is no ``DeidError``.
+            WorkerError: Code that is not ours raised.
         """
         return run_parts(work, parts, workers=self._workers, on_progress=on_progress)
 

@@ -18,6 +18,7 @@ from multiprocessing.util import Finalize
 from typing import TypeVar
 
 from deid_assets.core.errors import DeidError, WorkerError, class_name
+from deid_assets.own_plugins import message_of
 from deid_resources.silence import protect_memory, silence_for_good
 
 Part = TypeVar("Part")
@@ -61,7 +62,7 @@ def run_parts(
 
     Raises:
         WorkerDied: Nothing is kept, and the next call starts new workers.
-        WorkerError: The work raised what is no ``DeidError``; its class is named, its message is left behind.
+        WorkerError: Code that is not ours raised; its class is named, its message is left behind.
         Stopped: A stop was requested; begun work is undone.
     """
     jobs: list[Future[Result]] = []
@@ -72,9 +73,9 @@ def run_parts(
             jobs += [executor.submit(_worked, work, part) for part in parts]
         check_stop()
         for finished, job in enumerate(as_completed(jobs), start=1):
-            job.result()
+            _result_of(job)
             on_progress(finished)
-        return [job.result() for job in jobs]
+        return [_result_of(job) for job in jobs]
     except BrokenProcessPool:
         end_workers()
         check_stop()
@@ -100,9 +101,9 @@ def stream_parts(
             with _interrupts_blocked():
                 waiting.append((part, executor.submit(_worked, work, part)))
             if len(waiting) > 2 * workers:
-                yield waiting[0][0], waiting.popleft()[1].result()
+                yield waiting[0][0], _result_of(waiting.popleft()[1])
         while waiting:
-            yield waiting[0][0], waiting.popleft()[1].result()
+            yield waiting[0][0], _result_of(waiting.popleft()[1])
     except BrokenProcessPool:
         end_workers()
         check_stop()
@@ -196,13 +197,20 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _result_of(job: Future[Result]) -> Result:
+    try:
+        return job.result()
+    except DeidError as error:
+        raise error.with_traceback(None) from None  # raised here, of what ``_worked`` let pass
+
+
 def _worked(work: Callable[[Part], Result], part: Part) -> Result:
-    """Return what the work gives; of an error that is not ours nothing crosses but the name of its class."""
+    """Return what the work gives; of an error that our code did not raise nothing crosses but the name of its class."""
     try:
         return work(part)
-    except DeidError as error:
-        raise error from None
-    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+    except BaseException as error:
+        if message_of(error):
+            raise error from None
         raise WorkerError(f"{class_name(error)} in a worker process") from None
 
 

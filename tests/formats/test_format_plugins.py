@@ -5,8 +5,12 @@ import json
 import sys
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from deid_assets import plugins
+from deid_assets.cli import app
+from deid_assets.cli.app import guarded
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
@@ -175,3 +179,61 @@ def test_what_is_known_of_formats_outside_is_what_their_plugins_say():
         options = FORMATS[name].options
         said = (FORMATS[name].suffixes, FORMATS[name].is_told, options.group if options else "")
         assert said == (known.suffixes, known.is_told, known.group)
+
+
+TALKS = {
+    "an error of ours": "raise InputError(text)",
+    "a class of its own that derives from ours": "raise type(text, (InputError,), {})(text)",
+    "an error of another library": "raise RuntimeError(text)",
+    "a reason": "yield source.fault('malformed', text)",
+    "a kind": "yield source.fault(text, 'has no patient; add one')",
+    "a name of a file": "yield Fault.at(text, 'malformed', 'has no patient; add one')",
+    "a line": "yield Fault.at(source.name, 'malformed', 'has no patient; add one', line=text)",
+    "a kind of a problem": "yield ParsedNote(source.name, 'n', 'x', problems=(Problem(text, 'wrong'),))",
+    "a reason of a problem": "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', text),))",
+    "the file of a problem": (
+        "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', 'wrong'),), annotation_file=text)"
+    ),
+    "a record error let through": "raise RecordError('malformed', text)",
+    "a chained error": "try:\n        int(text)\n    except ValueError as error:\n        raise InputError(text) from error",
+    "a line beside": "yield ParsedNote(text, '', text)",
+}
+
+
+@pytest.mark.parametrize("statement", TALKS.values(), ids=TALKS)
+def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path):
+    files = (
+        "from deid_assets.extending import InputError\n"
+        "from deid_assets.extending.formats import Fault, ParsedNote, Problem, RecordError\n\n\n"
+        f"def read(source, options):\n    text = source.path.read_text()\n    {statement}\n    yield from ()\n"
+    )
+    add("shout", files=files)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.shout").write_text("Zedmarlow")
+
+    done = CliRunner().invoke(app, ["detect", str(notes), "--detector", "rules", "--out", str(tmp_path / "out.jsonl")])
+
+    assert done.exit_code in (1, 2, 3)
+    assert "Zedmarlow" not in done.output
+
+
+def test_a_kind_that_a_plugin_declares_is_shown_with_its_sentence(add, tmp_path):
+    declaration = DECLARATION.replace(
+        "keeps=frozenset()", "keeps=frozenset(), faults={'no-head': 'has no head; add it'}"
+    )
+    files = "def read(source, options):\n    yield source.fault('no-head', 'Zedmarlow', line=3)\n"
+    add("shout", declaration=declaration, files=files)
+    (tmp_path / "a.shout").write_text("Zedmarlow")
+
+    assert list(read_notes(tmp_path / "a.shout")) == [Fault.at("a.shout", "no-head", "has no head; add it", line=3)]
+
+
+def test_a_command_of_a_plugin_speaks_for_itself():
+    def mine() -> int:
+        raise InputError("no such table")
+
+    single = typer.Typer()
+    single.command()(guarded(mine))
+    done = CliRunner().invoke(single, [])
+    assert (done.exit_code, done.output) == (2, "error: no such table\n")

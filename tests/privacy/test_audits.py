@@ -7,6 +7,7 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.span import DisjointSpans
 from deid_assets.extending.audits import (
     Case,
@@ -145,22 +146,28 @@ def test_a_missing_need_and_an_error_are_not_assessed_and_say_why():
 
     class Refuses(MissedAudit):
         def run(self, material):
-            raise InputError("the model\nhas no head")
+            raise InputError(material.cases[0].note.text)
+
+    class Mistakes(MissedAudit):
+        def run(self, material):
+            return label_map("of-no-corpus")
 
     class Forgets(MissedAudit):
         def run(self, material):
             return None
 
     given = Material(key=KEY, cases=cases(2))
-    results = [running.run_audit(kind(), given) for kind in (Breaks, Leaks, Refuses, Forgets)]
+    results = [running.run_audit(kind(), given) for kind in (Breaks, Leaks, Refuses, Forgets, Mistakes)]
 
     assert {result.outcome for result in results} == {Outcome.NOT_ASSESSED}
-    assert [result.reason for result in results] == [
+    *reasons, mistake = [result.reason for result in results]
+    assert reasons == [
         "it needs a language model, the list of planted secrets",
         "the audit broke (ValueError)",
-        "the model has no head",
+        "the audit broke (InputError)",
         "the audit gave something that is not its result",
     ]
+    assert "of-no-corpus" in mistake  # raised by code of this project, which shows no text
 
 
 def test_what_is_not_installed_is_not_assessed():

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import resource
+import runpy
 import select
 import signal
 import subprocess
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from deid_assets.core.errors import WorkerError
+from deid_assets.core.errors import InputError, WorkerError
+from deid_assets.formats import format_named
+from deid_assets.own_plugins import message_of
 from deid_resources.processes import WorkerDied, end_workers, run_parts
 
 SCRIPT = """
@@ -180,6 +183,21 @@ def test_an_error_of_one_part_is_raised_by_its_class_and_its_message_stays_behin
         run_parts(int, ["1", "text of a note"], workers=2)
 
     assert run_parts(int, ["1", "2"], workers=2) == [1, 2]
+
+
+def test_an_error_of_our_class_that_a_plugin_raised_leaves_its_message_behind(tmp_path):
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text("from deid_assets.core.errors import InputError\nraise InputError('text of a note')")
+
+    with pytest.raises(WorkerError, match=r"^InputError in a worker process$"):
+        run_parts(runpy.run_path, [str(plugin)], workers=1)
+
+
+def test_an_error_that_our_code_raised_in_a_worker_may_be_shown_here():
+    with pytest.raises(InputError) as raised:
+        run_parts(format_named, ["none"], workers=1)
+
+    assert message_of(raised.value).startswith("unknown format 'none'")
 
 
 def test_an_error_that_asks_to_exit_ends_no_worker():
