@@ -26,11 +26,13 @@ from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Outcome, read_result
 from deid_assets.privacy.running import aborted, run_named
+from deid_assets.privacy.subject import Sealer, model_digest
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
 from deid_assets.reports.figures import figures_md
 from deid_assets.store.files import ALL
 from deid_assets.training.corpora import read_raw
+from deid_assets.training.pretraining import count_read
 from deid_resources.installation import Installation
 from deid_resources.processes import WorkerDied
 
@@ -117,7 +119,18 @@ def _verdicts(result: AuditResult) -> list[Verdict]:
 
 def _audited(cases: Sequence[Case], *, name: str, policies: Sequence[Policy], settings: Settings) -> AuditResult:
     """Run an audit, in a worker process: a library in it may abort."""
-    return run_named(name, _material(settings, cases, policies), settings.audits.get(name))
+    material = _material(settings, cases, policies)
+    options = settings.audits.get(name)
+    result = run_named(name, material, options)
+    return Sealer.of(material, read=_read_by(material)).seal(result, {"options": dict(options or {})})
+
+
+def _read_by(material: Material) -> dict[str, int]:
+    if material.model is None:
+        return {}
+    sets = {"training": material.training, "held_out": material.held_out}
+    sizes = {name: len(notes) for name, notes in sets.items()}
+    return sizes | {f"{name} read": count_read(material.model, notes) for name, notes in sets.items()}
 
 
 def _material(settings: Settings, cases: Sequence[Case], policies: Sequence[Policy]) -> Material:
@@ -169,4 +182,15 @@ def stored_audit(name: str, installation: Installation) -> Audited:
         result = read_result(json.loads(row["document"]))
     except DeidError as error:
         return replace(nothing, reason=str(error))
+    if _is_of_another_model(result, installation):
+        return replace(nothing, title=result.title, reason="the model changed since; run the job privacy_audits again")
     return Audited(name, result.title, result.outcome.value, result.reason, receipt.created_at)
+
+
+def _is_of_another_model(result: AuditResult, installation: Installation) -> bool:
+    """Whether a result is of another model than the settings name now, or of other files in its folder."""
+    subject, model = result.subject, installation.settings.privacy.model
+    known = "" if subject is None else subject.model
+    if model is None or not model.exists():
+        return bool(known)
+    return known != model_digest(model, installation.settings.key())

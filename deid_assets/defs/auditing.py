@@ -15,6 +15,7 @@ from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
+from deid_assets.privacy.subject import model_digest
 from deid_resources.snapshot import software_version
 
 
@@ -28,7 +29,7 @@ def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) 
             checks=CHECKS,
             deps=[RAW_NOTES, GOLD, MERGED_SPANS],
             code_version=f"{plugin.code_version}+{software_version()}"
-            f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}",
+            f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}{_model_version(settings)}",
             group="privacy",
             description=f"Audit `{plugin.name}` of {plugin.distribution}. {plugin.summary}. Made when asked for.",
             kinds={"report", *plugin.keywords[:2]},
@@ -39,6 +40,14 @@ def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) 
             metadata={"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest},
         ),
     )
+
+
+def _model_version(settings: Settings) -> str:
+    """Return what changes with the audited model's files; nothing where there is no model."""
+    model = settings.privacy.model
+    if model is None or not model.exists():
+        return ""
+    return f"+{model_digest(model, settings.key())[:12]}"
 
 
 def unusable_audit(plugin: Plugin) -> dg.AssetSpec:

@@ -8,8 +8,9 @@ from deid_assets.policies import check_key, load_policy
 from deid_assets.privacy.audit import Audit, Case, Material, Need, conclude, not_assessed
 from deid_assets.privacy.injection import Injector
 from deid_assets.privacy.measurement import Measurement
-from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Table, read_result
-from deid_assets.privacy.running import installed_audits, not_run, run_named
+from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Subject, Table, read_result
+from deid_assets.privacy.running import estimated_seconds, installed_audits, load_audit, not_run, run_named
+from deid_assets.privacy.subject import Sealer, is_signed, key_name, model_digest, texts_digest
 
 __all__ = [
     "Audit",
@@ -27,11 +28,18 @@ __all__ = [
     "Policy",
     "Redacted",
     "Rule",
+    "Sealer",
+    "Subject",
     "Table",
     "check_key",
     "conclude",
+    "estimated_seconds",
     "installed_audits",
+    "is_signed",
+    "key_name",
+    "load_audit",
     "load_policy",
+    "model_digest",
     "not_assessed",
     "not_run",
     "read_result",
@@ -39,4 +47,5 @@ __all__ = [
     "resolve",
     "run_named",
     "secret_of_environment",
+    "texts_digest",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -38,6 +38,14 @@ class Need(StrEnum):
     """File of people from among whom a patient is to be found."""
 
 
+Steps = Callable[[int, int, str], None]
+"""Told how many steps of an audit are done, of how many, and what comes next."""
+
+
+def _untold(_done: int, _steps: int, _next: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A note, what there is to find, and what was found.
@@ -62,6 +70,7 @@ class Material:
         seed: Of draws.
         cases: Notes with gold and with what was detected.
         policies: How they are redacted.
+        report: Called between the steps of a long audit.
         model: As ``Need`` says, like all below.
     """
 
@@ -69,6 +78,7 @@ class Material:
     seed: int = 1
     cases: Sequence[Case] = ()
     policies: Sequence[Policy] = ()
+    report: Steps = field(default=_untold, repr=False, compare=False)
     model: Path | None = None
     reference: Path | None = None
     training: Sequence[Note] = field(default=(), repr=False)
@@ -115,6 +125,19 @@ class Audit(Protocol):
 
         Raises:
             DeidError: The material does not allow an answer; the message holds no note text.
+        """
+        ...
+
+
+@runtime_checkable
+class Estimated(Protocol):
+    """An audit that can tell what it will take."""
+
+    def seconds(self, material: Material) -> float:
+        """Return how long ``run`` will take, from a small share of the work.
+
+        Raises:
+            DeidError: As for ``run``.
         """
         ...
 

@@ -88,6 +88,29 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a result is about, by digests that the key alone can make again; see ``privacy.subject``.
+
+    Args:
+        key: Name of the key.
+        model: Of the files of the model's folder; empty where there was none, as below.
+        notes: Of each set of notes: ``annotated`` (with gold and what was found), ``training``, ``held_out``, ``calibration``;
+            and of the texts of the first alone, as ``annotated texts``.
+        policies: Of the redaction policies.
+        settings: Of options, seed and further files.
+        read: Of how many notes of a set the model's folder says that it was trained on them, as ``training`` and
+            ``training read``.
+    """
+
+    key: str
+    model: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    policies: str = ""
+    settings: str = ""
+    read: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
     """The result of an audit; ``conclude`` and ``not_assessed`` make it.
 
@@ -104,6 +127,8 @@ class AuditResult:
         plots: Pictures.
         tables: Further counts and measurements.
         counts: Of notes, patients and the like.
+        subject: What it is about, once it is sealed.
+        signature: Of the whole of it, where there was a key.
 
     Raises:
         InputError: A verdict without figures or without a positive control, a void one whose controls held, or
@@ -122,6 +147,8 @@ class AuditResult:
     plots: tuple[Plot, ...] = ()
     tables: tuple[Table, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    subject: Subject | None = None
+    signature: str = ""
 
     def __post_init__(self) -> None:
         if not self.reason or not self.blind_spots:
@@ -163,6 +190,7 @@ def read_result(document: Mapping[str, Any], plots: Mapping[str, bytes] | None =
             "rules": tuple(Rule(**each) for each in fields["rules"]),
             "plots": tuple(Plot(**each, png=pictures[each["name"]]) for each in fields["plots"] if each["name"] in pictures),
             "tables": tuple(_table(each) for each in fields["tables"]),
+            "subject": Subject(**fields["subject"]) if fields.get("subject") else None,
         }  # fmt: skip
         return AuditResult(**fields)
     except (KeyError, TypeError, ValueError):

@@ -9,7 +9,7 @@ from deid_assets.core.detector import is_interrupt
 from deid_assets.core.errors import PluginError, class_name
 from deid_assets.own_plugins import message_of
 from deid_assets.plugins import AUDITS, Plugin, available, build
-from deid_assets.privacy.audit import Audit, Material, Need, not_assessed
+from deid_assets.privacy.audit import Audit, Estimated, Material, Need, not_assessed
 from deid_assets.privacy.result import AuditResult, Outcome
 
 UNKNOWN = "What it cannot see is not known, for it gave no answer."
@@ -70,6 +70,17 @@ def run_named(name: str, material: Material, options: Mapping[str, Any] | None =
     except PluginError as error:
         return aborted(name, str(error))
     return run_audit(audit, material)
+
+
+def estimated_seconds(name: str, material: Material, options: Mapping[str, Any] | None = None) -> float | None:
+    """Return how long an audit will take; ``None`` where it does not tell, or will not be assessed."""
+    try:
+        audit = load_audit(name, options)
+        if not isinstance(audit, Estimated) or any(not material.has(need) for need in audit.needs):
+            return None
+        return audit.seconds(material)
+    except DeidError:
+        return None
 
 
 def aborted(name: str, reason: str) -> AuditResult:

@@ -14,9 +14,11 @@ from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.note import Note
 from deid_assets.core.trainer import Report
+from deid_assets.training.card import CARD, read_card
 from deid_assets.training.naming import name_of
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.run import PART
+from deid_assets.training.seen import count_seen
 
 RECORD = "pretraining.json"
 """File of a language model's folder: recipe, versions, and the digests of its training notes."""
@@ -143,6 +145,17 @@ def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
     digests = read_record(folder).digests
     # Of folders that were written without a key, and before keys were used, the plain ones.
     return [note.note_id for note in notes if not digests.isdisjoint((_name(note), note.digest))]
+
+
+def count_read(folder: Path, notes: Sequence[Note]) -> int:
+    """Return how many notes a model was trained on, by the record or the card in its folder; 0 where it has neither.
+
+    Raises:
+        InputError: The record or the card is broken.
+    """
+    if (folder / RECORD).is_file():
+        return len(learnt_from(folder, notes))
+    return count_seen(read_card(folder), notes) if (folder / CARD).is_file() else 0
 
 
 def digests_of(notes: Iterable[Note]) -> frozenset[str]:

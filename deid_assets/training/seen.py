@@ -45,6 +45,12 @@ def check_unseen(card: Card, documents: Sequence[Document], *, model: str) -> No
             )
 
 
+def count_seen(card: Card, notes: Sequence[Note]) -> int:
+    """Return how many notes a card says that its model was trained on or chosen by, under the key that there is."""
+    names = set(card.seen.names) if card.seen else set()
+    return sum(_short(name_of, f"text:{note.digest}") in names for note in notes)
+
+
 def _names(note: Note, name: Callable[[str], str]) -> set[str]:
     texts = {f"text:{note.digest}"} if note.text.strip() else set()
     return {_short(name, whose) for whose in {owner_of(note), *texts}}

@@ -144,6 +144,7 @@ made_from = ["masked"]
 architecture = "encoder"
 parameters = 4000000
 defences = ["tag"]
+folder = "model"
 
 [[sources]]
 name = "masked"
@@ -159,15 +160,36 @@ until = 2199-12-31
 
 [rules]
 audits = ["xseen"]
+
+[rules.waived]
 """
+OF_MODELS = ("canaries", "extraction", "membership", "slot_fill")
 
 
-def test_a_model_may_leave_where_every_rule_passes(deid, gold, tmp_path):
-    deid("privacy", "run", "xseen", "--notes", gold, "--option", "xseen.most=1.0", "--out", "audit")
-    (tmp_path / "home" / "facts.toml").write_text(FACTS)
+@pytest.fixture
+def facts(deid, gold, tmp_path, monkeypatch):
+    """A model that read no note, and facts about it; audits run under a key."""
+    monkeypatch.setenv("DEID_KEY", KEY)
+    home = tmp_path / "home"
+    (home / "model").mkdir()
+    card = {"recipe": {}, "fingerprint": "f", "notes": 0, "digests": []}
+    (home / "model" / "pretraining.json").write_text(json.dumps(card))
+    waived = [*(name for name in OF_MODELS if name in plugins.available(plugins.AUDITS)), "xgone", "xnone"]
+
+    def write(change=("", "")):
+        content = FACTS.replace(*change) + "".join(f'{name} = "for the tests"\n' for name in waived)
+        (home / "facts.toml").write_text(content)
+        return home
+
+    return write
+
+
+def test_a_model_may_leave_where_every_rule_passes(deid, gold, facts):
+    deid("privacy", "run", "xseen", "--notes", gold, "--option", "xseen.most=1.0", "--model", "model", "--out", "audit")
+    home = facts()
     ran = deid("privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html", "--json")
 
-    page = (tmp_path / "home" / "model.html").read_text()
+    page = (home / "model.html").read_text()
     assert (ran.code, ran.json["gate"]["released"], ran.json["gate"]["raw_sources"]) == (0, True, ["letters"])
     assert "May leave" in page
     assert "it was not run" not in page.partition("Not assessed</h2>")[0].partition("Regulation")[2]
@@ -175,15 +197,81 @@ def test_a_model_may_leave_where_every_rule_passes(deid, gold, tmp_path):
     assert "data:image/png;base64," in page
 
 
-def test_a_model_is_refused_with_the_reason(deid, gold, tmp_path):
+def test_a_model_is_refused_with_the_reason(deid, gold, facts):
     deid("privacy", "run", "xseen", "--notes", gold, "--out", "audit")
-    (tmp_path / "home" / "facts.toml").write_text(FACTS.replace('permit = "2019-1"', ""))
+    home = facts(('permit = "2019-1"', ""))
     ran = deid("privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html")
 
     assert ran.code == 1
     assert "refused: audit xseen: failed" in ran.err
     assert "refused: source 'letters' is raw and has no permit" in ran.err
-    assert "Refused: do not release" in (tmp_path / "home" / "model.html").read_text()
+    assert "Refused: do not release" in (home / "model.html").read_text()
+
+
+def test_a_failed_audit_that_no_rule_names_refuses_the_model(deid, gold, facts):
+    deid("privacy", "run", "xseen", "--notes", gold, "--model", "model", "--out", "audit")
+    home = facts(('audits = ["xseen"]', ""))
+    ran = deid("privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html")
+
+    assert (ran.code, "refused: audit xseen: failed" in ran.err) == (1, True)
+    assert "May leave" not in (home / "model.html").read_text()
+
+
+def test_a_result_that_is_edited_or_was_made_without_a_key_releases_nothing(deid, gold, facts, monkeypatch):
+    home = facts()
+    run = (
+        "privacy",
+        "run",
+        "xseen",
+        "--notes",
+        gold,
+        "--option",
+        "xseen.most=1.0",
+        "--model",
+        "model",
+        "--out",
+        "audit",
+    )
+    monkeypatch.delenv("DEID_KEY")
+    unsigned = deid(*run)
+    assert "no DEID_KEY is set: results are not signed" in unsigned.err
+    monkeypatch.setenv("DEID_KEY", KEY)
+    report = ("privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html")
+    assert "audit xseen: not signed under this DEID_KEY" in deid(*report).err
+    deid(*run)
+    assert deid(*report).code == 0
+    path = home / "audit" / "xseen.json"
+    path.write_text(path.read_text().replace('"reason": "', '"reason": "nothing but '))
+    assert "audit xseen: not signed under this DEID_KEY, or changed" in deid(*report).err
+
+
+def test_finished_audits_are_kept_when_the_run_is_made_again(deid, gold, facts, write):
+    run = ("privacy", "run", "xseen", "xgone", "--option", "xseen.most=1.0", "--out", "audit")
+    first = deid(*run, "--notes", gold)
+    assert "xseen (1 of 2) ..." in first.err
+    again = deid(*run, "--notes", gold)
+    assert "xseen: kept as it was made before" in again.err
+    assert "xgone (1 of 1) ..." in again.err  # what was not assessed is tried again
+    assert again.out == first.out
+    spans = [{"start": 8, "end": 20, "label": "NAME"}]
+    other = write(
+        "other.jsonl", *({"id": f"m{n}", "lang": "en", "text": PLAIN["text"], "spans": spans} for n in range(3))
+    )
+    assert "kept" not in deid(*run, "--notes", other).err
+    assert "kept" not in deid(*run, "--notes", other, "--seed", "2").err
+    assert "kept" in deid(*run, "--notes", other, "--seed", "2").err
+
+
+def test_what_ended_before_a_run_was_stopped_is_there(deid, gold, audits, tmp_path):
+    """The page and the files are written after each audit, so that a stop loses the one that ran alone."""
+    (tmp_path / "site" / "deid_xseen" / "__init__.py").write_text(
+        AUDIT
+        + '\n\nclass Stopped(Xseen):\n    name = "xnone"\n\n    def run(self, material):\n        raise KeyboardInterrupt\n\n\nNothing = Stopped\n'
+    )
+    deid("privacy", "run", "xseen", "xnone", "--notes", gold, "--out", "audit")
+    out = tmp_path / "home" / "audit"
+    assert {"xseen.json", "privacy.html"} <= {path.name for path in out.iterdir()}
+    assert "it was not run" in (out / "privacy.html").read_text()
 
 
 @pytest.mark.parametrize(

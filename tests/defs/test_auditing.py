@@ -132,6 +132,33 @@ def test_options_come_from_the_settings(audited, note_records):
     assert (result.outcome.value, receipt.verdicts["nothing_found"]["passed"]) == ("failed", False)
 
 
+def test_a_model_that_was_trained_again_in_its_folder_has_no_verdict(audited, note_records, tmp_path):
+    """The verdict of the old files does not stand for the new ones, and the asset is out of date."""
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"first")
+    path = audited.root / "deid.toml"
+    path.write_text(path.read_text() + f'\n[privacy]\nmodel = "{model}"\n')
+
+    def version():
+        (key,) = [one for one in audited.definitions().resolve_all_asset_keys() if one.path[-1] == "privacy_counting"]
+        return audited.definitions().resolve_asset_graph().get(key).code_version
+
+    audited.run(audited.receive(note_records()), *UP_TO_MERGED)
+    audited.run(None, job="privacy_audits")
+    first = version()
+    assert stored_audit("counting", audited.opened()).outcome == "passed"
+    (model / "model.safetensors").write_bytes(b"again")
+    stale = stored_audit("counting", audited.opened())
+    assert (stale.outcome, stale.reason) == (
+        "not assessed",
+        "the model changed since; run the job privacy_audits again",
+    )
+    assert version() != first
+    audited.run(None, job="privacy_audits")
+    assert stored_audit("counting", audited.opened()).outcome == "passed"
+
+
 def test_without_gold_it_says_so(audited):
     assert audited.failures(audited.run(None, job="privacy_audits")) == {}
 

@@ -105,10 +105,10 @@ def answers(
 
 def _evidence(item: Item, results: Sequence[AuditResult], found: Lineage) -> str:
     if item.kind == AUDIT:
-        judged = [
-            each for each in results if each.audit in item.of and each.outcome in {Outcome.PASSED, Outcome.FAILED}
-        ]
-        return "; ".join(f"audit {each.audit}: {each.outcome.value}" for each in judged)
+        judged = [each for each in results if each.audit in item.of]
+        if any(each.outcome is Outcome.FAILED for each in judged):
+            return ""  # it was looked for and found: a gap, no evidence
+        return "; ".join(f"audit {each.audit}: passed" for each in judged if each.outcome is Outcome.PASSED)
     if item.kind == CATEGORY:
         figures = [
             (figure.group, figure) for each in results if each.audit == "residue" for figure in each.figures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,15 +96,12 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Run audits on notes, policies and models.
 
-    Each asks one question and answers passed, failed, void (its controls show that the figures prove nothing) or not
+    What is finished stays when the run is stopped: the same command goes on with what is left. Each asks one question and answers passed, failed, void (its controls show that the figures prove nothing) or not
     assessed, with the reason.
     """
-    from deid_assets.extending.audits import (  # noqa: PLC0415
-        Material,
-        installed_audits,
-        run_named,
-    )
+    from deid_assets.extending.audits import Material, installed_audits  # noqa: PLC0415
     from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
+    from deid_audits.running import Run  # noqa: PLC0415
 
     check_out(
         out, inputs=[path for path in (notes, spans, model, reference, canaries, population) if path], is_folder=True
@@ -123,12 +119,9 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         training=read_raw(training) if training else (), held_out=read_raw(held_out) if held_out else (),
         calibration=read_raw(calibration) if calibration else (), canaries=_there(canaries), population=_there(population),
     )  # fmt: skip
-    results = []
-    for name in chosen:
-        say(f"running {name} ...")
-        results.append(run_named(name, material, options.get(name)))
-        _write(out, results[-1])
-    _write_page(out / "privacy.html", results)
+    if secret_of_environment() is None and model is not None:
+        say("no DEID_KEY is set: results are not signed, and release no model")
+    results = Run(material, options, out, secret_of_environment() is not None).results(chosen)
     return _show(results, as_json=as_json, partial=bool(withheld))
 
 
@@ -152,12 +145,13 @@ def report(
     from deid_audits.facts import read_facts  # noqa: PLC0415
     from deid_audits.gate import judge  # noqa: PLC0415
     from deid_audits.page import model_html  # noqa: PLC0415 - loads Jinja
-    from deid_audits.sources import trained_on  # noqa: PLC0415
+    from deid_audits.running import read_folder  # noqa: PLC0415
+    from deid_audits.sources import held_against, trained_on  # noqa: PLC0415
 
     check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
-    results = [result for folder in folders for result in _read(folder)]
+    results = [result for folder in folders for result in read_folder(folder)]
     known = read_facts(facts) if facts is not None else None
-    decision = judge(results, known, trained=trained_on(known)) if known is not None else None
+    decision = judge(results, known, held=held_against(known), trained=trained_on(known)) if known is not None else None
     page = model_html(_with_missing(results), known, decision, title=model or "Release")
     with atomic_file(out) as file:
         file.write(page.encode())
@@ -231,40 +225,6 @@ def _detected(note: Note, spans: SpansFile) -> DisjointSpans:
 
 def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
-
-
-def _write(out: Path, result: AuditResult) -> None:
-    """Write the result, and its plots beside it as AUDIT-PLOT.png."""
-    files = {f"{result.audit}-{plot.name}.png": plot.png for plot in result.plots}
-    files[f"{result.audit}.json"] = f"{json.dumps(result.to_json(), indent=1)}\n".encode()
-    for name, content in files.items():
-        with atomic_file(out / name) as file:
-            file.write(content)
-
-
-def _write_page(path: Path, results: Sequence[AuditResult]) -> None:
-    from deid_audits.page import model_html  # noqa: PLC0415 - loads Jinja
-
-    with atomic_file(path) as file:
-        file.write(model_html(results, None, None, title="Release").encode())
-
-
-def _read(folder: Path) -> Iterator[AuditResult]:
-    from deid_assets.extending.audits import read_result  # noqa: PLC0415
-
-    found = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    if not found:
-        raise InputError(f"{folder}: no result of an audit in it; name a folder that deid privacy run wrote")
-    for path in found:
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError):
-            raise InputError(f"{path}: not JSON; run the audit again") from None
-        if not isinstance(document, dict):
-            raise InputError(f"{path}: not the result of an audit; run the audit again")
-        names = [plot["name"] for plot in document.get("plots", []) if isinstance(plot, dict) and "name" in plot]
-        pictures = {name: folder / f"{path.stem}-{name}.png" for name in names}
-        yield read_result(document, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()})
 
 
 def _with_missing(results: Sequence[AuditResult]) -> list[AuditResult]:

@@ -61,7 +61,8 @@ class Described(_Facts):
         architecture: Such as encoder or decoder.
         parameters: How many.
         defences: What was applied, such as a policy or training with differential privacy.
-        folder: As training wrote it, with its card; what it was trained on is then read there too.
+        folder: As training wrote it, with its card: what it was trained on is read there, and the audits must be of these
+            very files.
     """
 
     name: str
@@ -75,14 +76,18 @@ class Described(_Facts):
 class Rules(_Facts):
     """What the model must satisfy before it may leave.
 
+    Every audit that there is of the model must have passed: one that failed, is void or was not assessed refuses it.
+
     Args:
-        audits: Those that must have passed; one that is void or not assessed has not.
+        audits: Others that must have passed too, of the notes or of a policy.
+        waived: Audit to the reason for which its verdict is not asked for; the page shows it.
         recall: Smallest lower end of the interval of the share found, per category; ``ALL`` is all together.
         permits: Whether every raw source must have a permit that has not run out.
         checklist: Laws of which no item may lack evidence.
     """
 
     audits: tuple[str, ...] = ()
+    waived: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
     recall: Mapping[str, Share] = Field(default_factory=dict)
     permits: bool = True
     checklist: tuple[str, ...] = ()

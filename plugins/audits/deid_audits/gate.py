@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.extending.audits import AuditResult, Outcome
+from deid_assets.extending import ConfigError, did_you_mean
+from deid_assets.extending.audits import AuditResult, Key, Need, Outcome, is_signed
 from deid_audits.checklist import FOUND, Answer, answers
 from deid_audits.facts import Facts
 from deid_audits.lineage import Lineage, Trained, lineage
+
+OF_MODEL = {Need.TRAINING: "training", Need.GOLD: "annotated"}
+"""Sets of notes that a model audit takes for those that the model was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What results are held against.
+
+    Args:
+        key: That they must be signed under; none where none is set, and then no model leaves.
+        model: Digest of the model's folder as it is now, by that key; empty where the facts name no folder.
+        audits: Installed audits that attack a model, with their needs: each must have passed.
+        sources: Digests of the texts of the ledger's sources.
+    """
+
+    key: Key | None = field(default=None, repr=False)
+    model: str = ""
+    audits: Mapping[str, frozenset[Need]] = field(default_factory=dict)
+    sources: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +43,14 @@ class Decision:
         lineage: What it rests on.
         answers: The checklist.
         trained: What the model's card says that it read.
+        waived: Audit to the reason for which its verdict was not asked for.
     """
 
     reasons: tuple[str, ...]
     lineage: Lineage
     answers: tuple[Answer, ...]
     trained: Trained
+    waived: tuple[tuple[str, str], ...] = ()
 
     @property
     def released(self) -> bool:
@@ -39,6 +62,7 @@ class Decision:
         return {
             "released": self.released,
             "reasons": list(self.reasons),
+            "waived": dict(self.waived),
             "raw_sources": list(self.lineage.raw),
             "read_by_card": dict(self.trained.rows),
             "checklist": [
@@ -48,48 +72,120 @@ class Decision:
 
 
 def judge(
-    results: Sequence[AuditResult], facts: Facts, *, trained: Trained | None = None, today: dt.date | None = None
+    results: Sequence[AuditResult],
+    facts: Facts,
+    *,
+    held: Held,
+    trained: Trained | None = None,
+    today: dt.date | None = None,
 ) -> Decision:
     """Return whether a model may leave, by the rules of its facts.
 
-    A rule that nothing answers is a failed one. A raw source without a permit, one that the model was trained on
-    directly, one that the ledger does not have, and a card that says otherwise refuse the model unless ``permits`` is
-    switched off.
+    Every audit of the model must have passed, of these very files, signed under this key, all of the same notes and
+    policies; one that is waived by name is left out. A rule that nothing answers is a failed one. A raw source without a
+    permit, one that the model was trained on directly, one that the ledger does not have, and a card that says otherwise
+    refuse the model unless ``permits`` is switched off.
 
     Args:
-        results: Of audits of the model.
+        results: Of audits.
         facts: Of the model, with the rules.
+        held: What the results are held against.
         trained: What the model's card says, where it was read; see ``sources``.
         today: Day on which permits must hold; the present one when not given.
+
+    Raises:
+        ConfigError: An audit is waived that there is not, or evidence is stated for no item of the checklist.
     """
-    found, read = lineage(facts, today=today), trained or Trained()
-    answered = tuple(answers(results, facts, found))
     rules = facts.rules
+    wanted = tuple(dict.fromkeys([*held.audits, *rules.audits, *(each.audit for each in results)]))
+    _check_waived(facts, wanted)
+    found, read = lineage(facts, today=today), trained or Trained()
+    asked = [each for each in results if each.audit not in rules.waived]
+    answered = tuple(answers(asked, facts, found))
     reasons = [
-        *_of_audits(results, rules.audits),
-        *(reason for category, least in rules.recall.items() for reason in _of_recall(results, category, least)),
+        *_of_binding(asked, held),
+        *_of_audits(asked, [name for name in wanted if name not in rules.waived]),
+        *(reason for category, least in rules.recall.items() for reason in _of_recall(asked, category, least)),
         *((*found.faults, *read.faults) if rules.permits else ()),
-        *(
-            f"checklist: {each.item.law}, {each.item.name}: no evidence"
-            for each in answered
-            if each.item.law in rules.checklist and each.is_gap
-        ),
+        *_of_checklist(answered, rules.checklist),
     ]
-    laws = {each.item.law for each in answered}
-    reasons += [
-        f"checklist: no law {law!r}; there are {', '.join(sorted(laws))}" for law in rules.checklist if law not in laws
-    ]
-    return Decision(tuple(reasons), found, answered, read)
+    waived = tuple((name, reason) for name, reason in rules.waived.items())
+    return Decision(tuple(reasons), found, answered, read, waived)
+
+
+def _check_waived(facts: Facts, known: Sequence[str]) -> None:
+    for name in facts.rules.waived:
+        if name not in known:
+            raise ConfigError(f"rules.waived.{name}: there is no such audit{did_you_mean(name, known)}")
+
+
+def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
+    """Yield why results prove nothing of this model: unsigned, of other files, of notes that it did not read."""
+    if held.key is None:
+        yield "no DEID_KEY is set, so that no result can be checked; set it as it was when the audits ran"
+        return
+    if not held.model:
+        yield "the facts name no folder of the model, so that no audit can be held against it; give model.folder"
+    for result in results:
+        if not is_signed(result, held.key):
+            yield f"audit {result.audit}: not signed under this DEID_KEY, or changed since; run it again"
+        elif result.audit in held.audits and result.outcome is not Outcome.NOT_ASSESSED:
+            yield from _of_model(result, held)
+    signed = [each for each in results if is_signed(each, held.key)]
+    for is_of_model in (True, False):
+        yield from _of_sets([each for each in signed if (each.audit in held.audits) is is_of_model])
+
+
+def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
+    subject = result.subject
+    if subject is None or not held.model or subject.model != held.model:
+        yield f"audit {result.audit}: it is of another model, or the model changed since; run it again"
+        return
+    for need, name in OF_MODEL.items():
+        given, read = (subject.read.get(part, 0) for part in (name, f"{name} read"))
+        is_source = subject.notes.get(f"{name} texts", subject.notes.get(name)) in held.sources
+        if need in held.audits[result.audit] and given != read and not is_source:
+            yield (
+                f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are none that the model was trained "
+                "on by its card, and together they are no source of the ledger; run it with the notes of the model"
+            )
+    if others := subject.read.get("held_out read", 0):
+        yield f"audit {result.audit}: the model was trained on {others:,} of the held-out notes; give notes that it was not"
+
+
+def _of_sets(results: Sequence[AuditResult]) -> Iterator[str]:
+    """Yield why results do not belong together: two of them are of different notes or policies."""
+    first: dict[str, tuple[str, str]] = {}
+    for result in results:
+        if result.subject is None:
+            continue
+        parts = {f"{name} notes": digest for name, digest in result.subject.notes.items() if " " not in name}
+        if result.subject.policies:
+            parts["policies"] = result.subject.policies
+        for name, digest in parts.items():
+            owner, known = first.setdefault(name, (result.audit, digest))
+            if digest != known:
+                yield f"audit {result.audit}: its {name} are others than those of audit {owner}; run both on the same"
 
 
 def _of_audits(results: Sequence[AuditResult], wanted: Sequence[str]) -> Iterator[str]:
     for name in wanted:
         found = [result for result in results if result.audit == name]
         if not found:
-            yield f"audit {name}: not assessed: there is no result"
+            yield f"audit {name}: not assessed: there is no result; run it, or waive it with a reason"
         for result in found:
             if result.outcome is not Outcome.PASSED:
                 yield f"audit {name}: {result.outcome.value}: {result.reason}"
+
+
+def _of_checklist(answered: Sequence[Answer], laws: Sequence[str]) -> Iterator[str]:
+    known = {each.item.law for each in answered}
+    for each in answered:
+        if each.item.law in laws and each.is_gap:
+            yield f"checklist: {each.item.law}, {each.item.name}: no evidence"
+    for law in laws:
+        if law not in known:
+            yield f"checklist: no law {law!r}; there are {', '.join(sorted(known))}"
 
 
 def _of_recall(results: Sequence[AuditResult], category: str, least: float) -> Iterator[str]:

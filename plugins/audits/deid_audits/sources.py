@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from deid_assets.extending import InputError, Note
+from deid_assets.extending import InputError, Note, PluginError
+from deid_assets.extending.audits import (
+    Key,
+    Need,
+    installed_audits,
+    load_audit,
+    model_digest,
+    secret_of_environment,
+    texts_digest,
+)
 from deid_assets.extending.corpora import RECORD, digests_of, read_raw, read_record
 from deid_assets.extending.taggers import CARD, read_card
 from deid_audits.facts import Facts
+from deid_audits.gate import Held
 from deid_audits.lineage import Trained
 
 
@@ -30,6 +40,34 @@ def trained_on(facts: Facts) -> Trained:
     if (folder / CARD).is_file():
         return _of_corpora(facts, folder)
     return Trained(faults=(f"model folder {folder.name!r} has no {RECORD} and no {CARD}: what it read is not known",))
+
+
+def held_against(facts: Facts) -> Held:
+    """Return what audits of a model are held against: the key, its folder as it is now, and the ledger's notes.
+
+    Raises:
+        InputError: The notes of a source cannot be read.
+    """
+    secret = secret_of_environment()
+    if secret is None:
+        return Held(audits=_of_models())
+    key, folder = Key(secret), facts.model.folder
+    sources = frozenset(texts_digest(_notes(one.name, one.notes), key) for one in facts.sources if one.notes)
+    model = model_digest(folder, key) if folder and folder.exists() else ""
+    return Held(key, model, _of_models(), sources)
+
+
+def _of_models() -> dict[str, frozenset[Need]]:
+    """Return the installed audits that attack a model, with their needs; one that does not load may be one of these."""
+    found = {}
+    for name in installed_audits():
+        try:
+            needs = load_audit(name).needs
+        except PluginError:
+            needs = frozenset({Need.MODEL})
+        if Need.MODEL in needs:
+            found[name] = needs
+    return found
 
 
 def _of_notes(facts: Facts, digests: frozenset[str]) -> Trained:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
+from deid_assets.extending.audits import Key, Material, Need, Sealer, is_signed
+from deid_assets.extending.corpora import count_read, read_raw
+from deid_assets.privacy.result import read_result
+from deid_assets.privacy.running import aborted
 from deid_assets.training.card import Card, Learnt, write_card
 from deid_audits.facts import read_facts
-from deid_audits.gate import judge
-from deid_audits.sources import trained_on
+from deid_audits.gate import Held, judge
+from deid_audits.sources import held_against, trained_on
 
+RESULT = aborted("hips", "for the tests")
 RAW, SAFE = ["Anna has gout.", "No finding."], ["<NAME> has gout.", "No finding."]
 
 
 def judged(facts):
-    return judge([], facts, trained=trained_on(facts))
+    return judge([], facts, held=Held(Key(bytes(range(32))), "model"), trained=trained_on(facts))
 
 
 @pytest.fixture
@@ -94,3 +100,51 @@ def test_the_corpora_of_a_tagger_are_told_by_their_digests(tmp_path):
         "card: corpus 'b' is source 'two', which made_from does not name",
         "card: corpus 'c' (train) is of no source; give its digest cccccccc",
     )
+
+
+def test_a_model_that_changed_in_its_folder_is_another(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEID_KEY", "55" * 32)
+    facts = site(SAFE)
+    before = held_against(facts)
+    assert before.model == held_against(facts).model
+    assert Need.MODEL in before.audits["membership"]
+    for name in ("pretraining.json", "model.safetensors"):
+        (tmp_path / "model" / name).write_bytes(b"{}")
+        after = held_against(facts)
+        assert after.model != before.model
+        before = after
+    monkeypatch.setenv("DEID_KEY", "66" * 32)
+    assert held_against(facts).model != before.model
+    monkeypatch.delenv("DEID_KEY")
+    assert held_against(facts).key is None
+
+
+def test_a_result_names_what_it_is_of_by_the_key_alone(site, tmp_path, monkeypatch):
+    """Another model, note, policy, option or key gives another subject; none of its digests is a plain one."""
+    site(SAFE)
+    notes = read_raw(str(tmp_path / "safe.jsonl"))
+    key = Key(bytes(range(32)))
+
+    def subject(material, **options):
+        sealer = Sealer.of(material, read={"training": len(material.training)})
+        return sealer.seal(RESULT, options).subject
+
+    material = Material(key=key, model=tmp_path / "model", training=notes)
+    others = [
+        subject(material, most=1),
+        subject(replace(material, training=notes[:1])),
+        subject(replace(material, held_out=notes[:1])),
+        subject(replace(material, seed=2)),
+        subject(replace(material, key=Key(bytes(range(1, 33))))),
+    ]
+    own = subject(material)
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
+    others.append(subject(material))
+    assert subject(material) == others[-1]
+    assert own not in others
+    plain = {hashlib.sha256(text.encode()).hexdigest() for text in SAFE}
+    assert not any(digest in repr(one) for one in [own, *others] for digest in plain)
+    sealed = Sealer.of(material, read={}).seal(RESULT)
+    assert is_signed(read_result(json.loads(json.dumps(sealed.to_json()))), key)
+    assert not Sealer.of(material, read={}, signed=False).seal(RESULT).signature
+    assert count_read(tmp_path / "model", notes) == 2
