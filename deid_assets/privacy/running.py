@@ -79,8 +79,10 @@ def estimated_seconds(name: str, material: Material, options: Mapping[str, Any] 
         if not isinstance(audit, Estimated) or any(not material.has(need) for need in audit.needs):
             return None
         return audit.seconds(material)
-    except DeidError:
-        return None
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return None  # the audit itself will say why
 
 
 def aborted(name: str, reason: str) -> AuditResult:
