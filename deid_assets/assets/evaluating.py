@@ -30,7 +30,7 @@ from deid_resources.installation import Installation
 
 BAKEOFF = "bakeoff"
 BAKEOFF_CHECKS = (
-    Check("all_took_part", "Every usable detector has spans in every batch with gold.", blocking=False),
+    Check("all_took_part", "Every usable detector has spans in every batch with annotated notes.", blocking=False),
     Check("all_ran", "Every one that took part loaded and answered within the time limit.", blocking=False),
 )
 
@@ -95,7 +95,7 @@ def make_evaluation_report(_batch: str, installation: Installation, *, plugin: P
         verdicts=[gold_covered(with_gold, done)],
         counts={"batches": len(done), "annotated_notes": len(gold), "pages": len(pages)},
         metadata={
-            **show_scores(total, title=f"{detector} against gold"),
+            **show_scores(total, title=f"{detector} on annotated notes"),
             **show_pages(pages),
         },
         publish=lambda _: _write(pages),
@@ -118,11 +118,13 @@ def make_bakeoff(_batch: str, installation: Installation, *, plugin: Plugin, det
     )  # which others are compared with
     present = [name for name in ordered if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
     if not present:
-        raise InputError("no detector has spans in every batch with gold; annotate notes, and back-fill a detector")
+        raise InputError(
+            "no detector has spans in every batch with annotated notes; annotate notes, and back-fill a detector"
+        )
     found = read_answers(installation, batches, present)
     made = _made(plugin, installation, found, BAKEOFF)
     pages = _pages(installation, BAKEOFF, made)
-    title = "Gold spans covered, with 95 % intervals"
+    title = "Annotated spans covered, with 95 % intervals"
     return AssetOutput(
         tables={"scores": scores_to_table(made.evaluations)},
         sources=found.sources,

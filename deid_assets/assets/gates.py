@@ -24,12 +24,14 @@ BASELINE_NOTES = "baseline_notes"
 """Count in a release's receipt: how many notes its baseline holds. Releases without it are older than the gate."""
 
 CHECKS = (
-    Check("recall_lower_bound", "Against gold, the lower end of recall's 95 % interval is not below its floors."),
+    Check(
+        "recall_lower_bound", "On annotated notes, the lower end of recall's 95 % interval is not below its minimum."
+    ),
     Check(
         "notes_covered_lower_bound",
-        "Against gold, the lower end of the 95 % interval of the share of notes fully covered is not below its floor.",
+        "On annotated notes, the lower end of the 95 % interval of the share of notes fully covered is not below its minimum.",
     ),
-    Check("worst_group", "Against gold, recall in the worst group is not below its floor."),
+    Check("worst_group", "On annotated notes, recall in the worst group is not below its minimum."),
     Check("no_regression", "Recall did not fall below that of the batch's last release by more than chance."),
 )
 

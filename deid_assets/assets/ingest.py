@@ -188,7 +188,7 @@ def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput
         sources=[raw],
         verdicts=judge_spans(notes, gold, sources=["gold"]),
         counts={"annotated_notes": len(gold), "spans": span_table.num_rows},
-        metadata=show_labels(label_counts(gold), title="Gold spans"),
+        metadata=show_labels(label_counts(gold), title="Annotated spans"),
     )
 
 

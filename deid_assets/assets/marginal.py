@@ -39,7 +39,7 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
         found: Who marks what in the notes that all detectors were scored on.
     """
     if not found.spans:
-        return Marginals(SCHEMA.empty_table(), "No gold spans that all detectors were scored on.")
+        return Marginals(SCHEMA.empty_table(), "No annotated spans that all detectors were scored on.")
     seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
     rows = [
         {

@@ -40,9 +40,9 @@ def measure(batch: str, installation: Installation) -> Measurement:
 def consequence(found: Measurement) -> str:
     """Return what follows for the release where a batch does not show what is asked, a sentence."""
     if found.wanted.gold and found.shortfall:
-        stays = "The batch is not released, because release.require is gold."
+        stays = "The batch is not released, because release.require asks for annotated notes."
         return f"{found.shortfall} {stays}" if found.measured else stays
-    return "" if found.measured else "It may leave all the same, because release.require is none."
+    return "" if found.measured else "It may leave all the same, because release.require asks for none."
 
 
 def advice(installation: Installation, batches: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(disjoint=True),
-    Check(gates.RECALL, "Against gold, where the batch has it, recall is not below the configured floors."),
+    Check(gates.RECALL, "On annotated notes, where the batch has any, recall is not below the configured minimum."),
     *gates.CHECKS,
 )
 
@@ -79,7 +79,7 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
             "spans": span_table.num_rows,
             "spread": sum(not is_found(span) for spans in merged for span in spans),
         },
-        metadata=show_scores(scores, title="Ensemble against gold")
+        metadata=show_scores(scores, title="Ensemble on annotated notes")
         if gold
         else show_labels(label_counts(merged), title="Merged spans"),
     )

@@ -26,7 +26,11 @@ from deid_resources.installation import Installation
 LEADERBOARD = "leaderboard"
 
 SCORECARD_CHECKS = (
-    Check("gold_covered", "Every batch with gold has this detector's spans; if not, back-fill it.", blocking=False),
+    Check(
+        "gold_covered",
+        "Every batch with annotated notes has this detector's spans; if not, back-fill it.",
+        blocking=False,
+    ),
 )
 """Of the evaluation report as well."""
 LEADERBOARD_CHECKS = (
@@ -46,7 +50,7 @@ def gold_covered(with_gold: Sequence[str], scored: Sequence[str]) -> Verdict:
         blocking=False,
         counts={"batches_with_gold": len(with_gold), "scored": len(scored)},
         description="Batches without this detector's spans are not in its scores.",
-    ).unless(not with_gold, "no batch has gold")
+    ).unless(not with_gold, "no batch has annotated notes")
 
 
 def make_scorecard(_batch: str, installation: Installation, *, detector: str, rewrites: bool = False) -> AssetOutput:
@@ -67,7 +71,7 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
         verdicts=[gold_covered(with_gold, done)],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
-            **show_scores(total, title=f"{detector} against gold"),
+            **show_scores(total, title=f"{detector} on annotated notes"),
             **({"names_by_person": Markdown(people_md(names))} if names else {}),
             "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
             "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
@@ -107,7 +111,9 @@ def people_md(names: Sequence[Names]) -> str:
          f"{(one.gold - one.left) / one.gold:.4f}")
         for one in names
     ]  # fmt: skip
-    return table_md(["Names of", "Gold", "Missed", "Leave something", "Under another's label", "Covered"], rows, left=1)
+    return table_md(
+        ["Names of", "Annotated", "Missed", "Leave something", "Under another's label", "Covered"], rows, left=1
+    )
 
 
 def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
@@ -117,7 +123,7 @@ def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequ
         name: scores_from_table(installation.files.read(Family.SCORECARD.of(name), ALL, "scores")) for name in present
     }
     found = compare(installation, cards)
-    title = "Gold spans covered, with 95 % intervals"
+    title = "Annotated spans covered, with 95 % intervals"
     adds = marginal_value(installation, found.coverage)
     return AssetOutput(
         tables={"scores": scores_to_table(found.totals), "marginal": adds.table},
@@ -146,7 +152,7 @@ def _same_gold(cards: Cards, *, notes: int) -> Verdict:
         blocking=False,
         counts={"detectors": len(cards), "behind": behind, "batches": len(batches), "annotated_notes": notes},
         description="The table is of the notes that every detector was scored on. Back-fill those that are behind.",
-    ).unless(len(cards) < 2 or not batches, "no two detectors scored on gold")
+    ).unless(len(cards) < 2 or not batches, "no two detectors scored on annotated notes")
 
 
 def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str:
@@ -154,7 +160,7 @@ def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str
     total = sum(per_batch.values(), Evaluation(profile_name))
     rows = [_batch_row(batch, found) for batch, found in [*sorted(per_batch.items()), ("**all**", total)]]
     head = [
-        "| Batch | Notes | Gold spans | Covered | Strict right | Strict wrong | Strict missed |",
+        "| Batch | Notes | Annotated spans | Covered | Strict right | Strict wrong | Strict missed |",
         "| :-- |" + " --: |" * 6,
     ]
     return "\n".join([*head, *rows])

@@ -50,13 +50,13 @@ def gold_of_sample(
 
 
 def sample_in_words(receipts: Sequence[Receipt]) -> str:
-    """Return what a score card says of the notes that it rests on."""
+    """Return what a detector's scores say of the notes that they are of."""
     sampled = [receipt for receipt in receipts if SAMPLED in receipt.counts]
     if not sampled:
-        return "every note with gold"
+        return "every annotated note"
     notes = sum(int(receipt.counts[SAMPLED]) for receipt in sampled)
     received = sum(int(receipt.counts[RECEIVED]) for receipt in sampled)
     return (
-        f"a sample: in {len(sampled):,} of {len(receipts):,} batches it ran in shadow on {notes:,} of {received:,} notes, "
+        f"a sample: in {len(sampled):,} of {len(receipts):,} batches it ran, scored and not used, on {notes:,} of {received:,} notes, "
         "drawn at random by key; shadow_sample = 0 takes all"
     )

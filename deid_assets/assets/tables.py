@@ -23,8 +23,8 @@ from deid_resources.installation import Installation
 NOTES = 100
 """Notes with gold of each language that a table is made of, at most: its detectors may take seconds for each."""
 CHECKS = (
-    Check("all_took_part", "Every one of the detectors has spans in every batch with gold.", blocking=False),
-    Check("every_language_scored", "Every language with gold has a row of every detector.", blocking=False),
+    Check("all_took_part", "Every one of the detectors has spans in every batch with annotated notes.", blocking=False),
+    Check("every_language_scored", "Every language with annotated notes has a row of every detector.", blocking=False),
 )
 SCORES = pa.schema(
     [
@@ -56,7 +56,9 @@ def make_table(
     present = [name for name in detectors if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
     others = [name for name in beside if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
     if not present:
-        raise InputError(f"{plugin.name}: no detector of it has spans in every batch with gold; back-fill one")
+        raise InputError(
+            f"{plugin.name}: no detector of it has spans in every batch with annotated notes; back-fill one"
+        )
     found = read_answers(installation, batches, [*present, *others])
     documents = _documents(found)
     options = {name: installation.taggers.locate(name)[1] for name in present}

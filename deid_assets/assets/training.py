@@ -35,7 +35,7 @@ TAGGER_CHECKS = (
     Check("answered", "The model gave an answer for every development note."),
     Check(
         "promoted",
-        "The new model is better than the one in use on gold that neither has seen; else that one stays.",
+        "The new model is better than the one in use on annotated notes that neither has seen; else that one stays.",
         blocking=False,
     ),
 )
@@ -73,7 +73,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         sources=[installation.files.receipt(TRAINING_CORPUS, ALL), *held.receipts],
         verdicts=[
             promoted,
-            Verdict("learnt", f1 >= floor, True, {"f1": f1, "floor": floor, **_size(dev)}, judged_on(dev)),
+            Verdict("learnt", f1 >= floor, True, {"f1": f1, "minimum": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
                 "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
             ),
@@ -123,7 +123,7 @@ def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) ->
     gap = done.difference
     counts: dict[str, float] = {"notes": done.notes, "units": done.units}
     counts |= {"gain": round(gap.value, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)} if gap else {}
-    message = f"Strict F1 on held-out gold, paired bootstrap over {done.unit}s." + (
+    message = f"Strict F1 on held-out annotated notes, paired bootstrap over {done.unit}s." + (
         "" if done.is_better else " The interval is not above zero: the model in use stays."
     )
     rows = [
@@ -134,7 +134,7 @@ def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) ->
         )
         for each, of in (("in use", done.in_use), ("new", done.candidate))
     ]
-    table = table_md(["Model", "Gold", "P", "R", "F1"], rows, left=1)
+    table = table_md(["Model", "Annotated", "P", "R", "F1"], rows, left=1)
     return Verdict(name, done.is_better, False, counts, message), {"promotion": Markdown(f"{message}\n\n{table}")}
 
 
@@ -234,7 +234,7 @@ def _scores_md(card: Card) -> str:
         )
         for label, row in card.dev["labels"].items()
     ]
-    return table_md(["Label", "Gold", "P", "R", "F1"], rows, left=1)
+    return table_md(["Label", "Annotated", "P", "R", "F1"], rows, left=1)
 
 
 def analyses_of(model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet | Failed]) -> list[TaggerAnalysis]:

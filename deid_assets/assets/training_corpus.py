@@ -58,7 +58,7 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
             sources += receipts
             if not documents:
                 raise InputError(
-                    "no note of a patient to learn from is annotated; wait for gold, or name another corpus"
+                    "no note of a patient to learn from is annotated; annotate some, or name another corpus"
                 )
         elif name == RECEIVED and not annotated:
             batches = installation.files.batches(RAW_NOTES)

@@ -53,7 +53,9 @@ JobsOption = Annotated[
 ]
 LabelsOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Label map of the gold, as deid labels lists; its format's when not given."),
+    typer.Option(
+        metavar="NAME", help="Label map of the annotations, as deid labels lists; its format's when not given."
+    ),
 ]
 ProfileOption = Annotated[
     str, typer.Option(metavar="NAME", help="Which categories count, under which labels; as deid profiles lists.")

@@ -37,7 +37,7 @@ def scores_of(
                 deps=[ingest.GOLD, Family.SPANS.of(name)],
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
-                description=f"`{name}` against gold over every batch that has it: counts per category, with intervals.",
+                description=f"`{name}` on annotated notes over every batch that has it: counts per category, with intervals.",
                 kinds={"scorecard"},
                 schema=scores.SCORES,
                 partitioned=False,
@@ -101,7 +101,7 @@ def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None)
                     deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in detectors)],
                     code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile', 'detectors')}",
                     group="scores",
-                    description="Every detector side by side on the notes with gold: scores from stored spans, speed, memory "
+                    description="Every detector side by side on the annotated notes: scores from stored spans, speed, memory "
                     "and start-up from a timed sample. Made on demand: materialize it.",
                     kinds={"report", "html"},
                     schema=scores.SCORES,
@@ -140,7 +140,7 @@ def plugin_tables(
                     deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in (*own, *beside))],
                     code_version=f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}",
                     group="scores",
-                    description=f"{', '.join(f'`{name}`' for name in own)} by language, over notes with gold that they "
+                    description=f"{', '.join(f'`{name}`' for name in own)} by language, over annotated notes that they "
                     "were not calibrated on, beside chance and the ensemble. Made on demand: materialize it.",
                     kinds={"report"},
                     schema=tables.SCORES,

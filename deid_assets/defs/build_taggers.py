@@ -37,7 +37,7 @@ def tagger_assets(
             deps=[],
             code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
             group=GROUP,
-            description="Training sets of the taggers: each corpus that a recipe names, with its gold. Networks and their "
+            description="Training sets of the taggers: each corpus that a recipe names, with its annotations. Networks and their "
             "`onnx_<recipe>` are here where a recipe asks for one and its plugin is installed; by default none is.",
             kinds={"parquet", "restricted"},
             schema=training_corpus.CORPORA,

@@ -65,7 +65,7 @@ main_job = dg.define_asset_job(
 nightly_job = dg.define_asset_job(
     NIGHTLY_JOB,
     selection=SCORES,
-    description="Score cards and reports of every detector over all batches with gold, and the leaderboard.",
+    description="Scores and reports of every detector over all batches with annotated notes, and the leaderboard.",
 )
 
 training_job = dg.define_asset_job(
@@ -77,13 +77,13 @@ training_job = dg.define_asset_job(
 bakeoff_job = dg.define_asset_job(
     BAKEOFF_JOB,
     selection=dg.AssetSelection.assets("bakeoff"),
-    description="Every detector side by side on the notes with gold, with speed and memory on a timed sample.",
+    description="Every detector side by side on the annotated notes, with speed and memory on a timed sample.",
 )
 
 privacy_job = dg.define_asset_job(
     PRIVACY_JOB,
     selection=dg.AssetSelection.groups("privacy"),
-    description="Attacks on the redaction policies, over every batch with gold.",
+    description="Attacks on the redaction policies, over every batch with annotated notes.",
 )
 
 

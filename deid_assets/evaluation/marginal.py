@@ -60,7 +60,7 @@ class Coverage:
     def _value(self, chosen: int) -> Subset:
         total, spans = sum(self.gold.values()), sum(self.spans.values())
         if not spans:
-            raise InputError("there is no gold, so that no recall is defined; score against annotated notes")
+            raise InputError("there is no annotations, so that no recall is defined; score against annotated notes")
         found = sum(count for marked, count in self.gold.items() if marked & chosen)
         wrong = sum(count for marked, count in self.other.items() if marked & chosen)
         covered = sum(count for needed, count in self.spans.items() if all(marked & chosen for marked in needed))

@@ -132,13 +132,13 @@ def pair(gold: Iterable[SpanSet], pred: Iterable[SpanSet]) -> Iterator[tuple[Spa
     golds, preds = _by_note(gold, "gold"), _by_note(pred, "predictions")
     if missing := sorted(golds.keys() - preds.keys()):
         raise InputError(
-            f"{len(missing)} of {len(golds)} gold notes have no predictions, the first is {missing[0]!r}; "
-            "detect on them, or leave failed notes out of the gold and report them apart"
+            f"{len(missing)} of {len(golds)} annotated notes have no predictions, the first is {missing[0]!r}; "
+            "detect on them, or leave failed notes out of the annotations and report them apart"
         )
     if unknown := sorted(preds.keys() - golds.keys()):
         raise InputError(
-            f"{len(unknown)} of {len(preds)} notes with predictions have no gold, the first is {unknown[0]!r}; "
-            "score against the gold of the same notes"
+            f"{len(unknown)} of {len(preds)} notes with predictions have no annotations, the first is {unknown[0]!r}; "
+            "score against the annotations of the same notes"
         )
     return ((golds[note_id], preds[note_id]) for note_id in golds)
 
@@ -155,7 +155,7 @@ def _by_note(span_sets: Iterable[SpanSet], side: str) -> dict[str, SpanSet]:
 def _check(gold: SpanSet, pred: SpanSet, length: int) -> None:
     if gold.note_id != pred.note_id or gold.digest != pred.digest:
         raise DigestError(
-            f"note {gold.note_id!r}: gold has digest {gold.digest[:12]}, but the predictions were made for note "
+            f"note {gold.note_id!r}: the annotations have digest {gold.digest[:12]}, but the predictions were made for note "
             f"{pred.note_id!r}, digest {pred.digest[:12]}; detect again on the text that was annotated"
         )
     last = max((span.end for spans in (gold, pred) for span in spans), default=0)
@@ -183,8 +183,8 @@ class _Tally:
         golds, preds = self._by_label(gold), self._by_label(pred)
         if strangers := golds.keys() - self._in_scope:
             raise InputError(
-                f"note {gold.note_id!r} has gold labels outside the scope: {', '.join(sorted(strangers))}; "
-                "give the categories that this gold annotates"
+                f"note {gold.note_id!r} has annotated labels outside the scope: {', '.join(sorted(strangers))}; "
+                "give the categories that people annotated"
             )
         outside = {label: preds.pop(label) for label in preds.keys() - self._in_scope}
         for label, ranges in outside.items():

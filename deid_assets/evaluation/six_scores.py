@@ -218,14 +218,14 @@ class _Tally:
         for (start, end, _), (other, other_end, _) in pairwise(counted):
             if other < end:
                 raise OverlapError(
-                    f"note {note.note_id!r}: gold spans [{start}, {end}) and [{other}, {other_end}) overlap; "
-                    "the six scores need one label per token, resolve the gold first"
+                    f"note {note.note_id!r}: annotated spans [{start}, {end}) and [{other}, {other_end}) overlap; "
+                    "the six scores need one label per token, resolve the annotations first"
                 )
         strangers = {span.label for span in gold.spans if span.label in self._counted and span.label not in self._names}
         if strangers:
             raise InputError(
-                f"note {note.note_id!r} has gold outside the scope: {', '.join(sorted(strangers))}; "
-                "give the categories that this gold annotates"
+                f"note {note.note_id!r} has annotations outside the scope: {', '.join(sorted(strangers))}; "
+                "give the categories that people annotated"
             )
 
     def _spans(self, spans: SpanSet) -> list[tuple[int, int, tuple[str, str, str]]]:

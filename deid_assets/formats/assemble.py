@@ -97,7 +97,7 @@ def _checked(
         return
     if len(ranges) > 1 and options.discontinuous == "refuse":
         reason = (
-            f"span at {ranges[0][0]} has {len(ranges)} fragments; mend it, or read it with --read discontinuous=split"
+            f"span at {ranges[0][0]} has {len(ranges)} fragments; fix it, or read it with --read discontinuous=split"
         )
         yield Problem("discontinuous", reason, annotation.line)
         return

@@ -107,7 +107,7 @@ def _annotation(raw_span: object, number: int) -> Annotation:
     fields = _mapping(raw_span, f"span {number}")
     score = 1.0 if fields.get("score") is None else fields["score"]
     if type(score) not in (int, float) or not 0 <= score <= 1:  # type: ignore[operator]
-        raise RecordError("malformed", f"span {number}: the score is no number from 0 to 1; mend it or leave it out")
+        raise RecordError("malformed", f"span {number}: the score is no number from 0 to 1; fix it or leave it out")
     return Annotation(
         ((_offset(fields, "start", number), _offset(fields, "end", number)),),
         required_string(fields, "label", owner=f"span {number}: "),

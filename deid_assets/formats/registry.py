@@ -102,7 +102,7 @@ class FormatError(InputError):
 
 def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
-        seen = f"could be {' or '.join(sorted(found))}" if found else "is none that is known"
+        seen = f"could be {' or '.join(sorted(found))}" if found else "is unknown"
         raise FormatError(path, f"{seen}; name one with --format: {', '.join(sorted(FORMATS))}")
     (name,) = found
     if name not in FORMATS:
@@ -277,5 +277,5 @@ def _checked(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:
             spans.checked(note)
             strings += [string for span in spans for string in (span.source, span.native_label)]
         if not all(is_encodable(string) for string in strings):
-            raise InputError(f"note {note.note_id!r}: a field besides the text holds a lone surrogate; mend it")
+            raise InputError(f"note {note.note_id!r}: a field besides the text holds a lone surrogate; fix it")
         yield annotated

@@ -89,7 +89,7 @@ class Source:
             if not target.is_file():
                 return self.fault("unreadable", "is not a regular file; remove it")
         except (OSError, RuntimeError):
-            return self.fault("unreadable", "cannot be resolved; mend or remove the link")
+            return self.fault("unreadable", "cannot be resolved; fix or remove the link")
         return None
 
 

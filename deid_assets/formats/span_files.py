@@ -169,7 +169,7 @@ def _records(span_sets: Iterable[SpanSet], seen: set[str], seal: Seal | None) ->
             raise InputError(f"note {span_set.note_id!r} comes twice; merge its spans first")
         seen.add(span_set.note_id)
         if not all(is_encodable(span.source + span.native_label) for span in span_set):
-            raise InputError(f"note {span_set.note_id!r}: a source or native label holds a lone surrogate; mend it")
+            raise InputError(f"note {span_set.note_id!r}: a source or native label holds a lone surrogate; fix it")
         spans = [span_record(span, full=True) for span in span_set]
         digest = span_set.digest if seal is None else seal.seal(span_set.digest)
         yield {"id": span_set.note_id, "digest": digest, "spans": spans}

@@ -100,7 +100,7 @@ def _of_folder(folder: Path) -> dict[str, object]:
             raise ConfigError(f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read only")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; mend it") from None
+        raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; fix it") from None
 
 
 def _checked(where: str, own: Mapping[str, object]) -> Reading:
@@ -117,7 +117,7 @@ def _checked_of_sender(own: Mapping[str, object], *, limits: Mapping[str, float]
     """Return what a ``batch.toml`` says. No message holds a value of it: it is shown where no text may be."""
     reading = _read_as_model(BATCH_TOML, own)
     if reading.format and reading.format not in {*installed().usable, *installed().faults}:
-        raise ConfigError(f"{BATCH_TOML}: format is none that is known; choose one of {', '.join(installed().usable)}")
+        raise ConfigError(f"{BATCH_TOML}: format is unknown; choose one of {', '.join(installed().usable)}")
     if reading.format and (reason := fault_of(reading.format)):
         raise ConfigError(f"{BATCH_TOML}: {reason}")
     if reading.labels and reading.labels not in LABEL_MAPS:

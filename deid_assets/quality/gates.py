@@ -27,7 +27,7 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
             covered its bound lies low.
 
     Returns:
-        Counts ``labels`` that were gated, ``below``, ``too_few``, and ``lower_<label>`` and ``floor_<label>`` of those
+        Counts ``labels`` that were gated, ``below``, ``too_few``, and ``lower_<label>`` and ``minimum_<label>`` of those
         that were gated. It is not applicable where none was.
     """
     found = {label: counts.get(label, Counts()) for label in sorted(floors)}
@@ -44,11 +44,11 @@ def recall_lower_bound(counts: Mapping[str, Counts], floors: Mapping[str, float]
             **{
                 f"{name}_{label}": round(value, 4)
                 for label, lower in gated.items()
-                for name, value in (("lower", lower), ("floor", floors[label]))
+                for name, value in (("lower", lower), ("minimum", floors[label]))
             },
         },
-        description="Share of gold spans covered, lower end of its 95 % interval.",
-    ).unless(not gated, f"no label has a floor and {max(min_gold, 1):,} gold spans")
+        description="Share of annotated spans covered, lower end of its 95 % interval.",
+    ).unless(not gated, f"no label has a minimum and {max(min_gold, 1):,} annotated spans")
 
 
 def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int) -> Verdict:
@@ -60,7 +60,7 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
         min_notes: With fewer notes with gold the share is reported and the check is not applicable.
 
     Returns:
-        Counts ``notes`` with gold and how many are wanted, ``covered``, ``floor``, and ``lower`` where there is one.
+        Counts ``notes`` with gold and how many are wanted, ``covered``, ``minimum``, and ``lower`` where there is one.
     """
     lower = wilson(notes.covered, notes.with_phi)[0] if notes.with_phi else None
     return Verdict(
@@ -71,11 +71,13 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
             "notes": notes.with_phi,
             "covered": notes.covered,
             "wanted_notes": min_notes,
-            "floor": floor,
+            "minimum": floor,
             **({} if lower is None else {"lower": round(lower, 4)}),
         },
-        description="Share of notes of which no gold character is left, lower end of its 95 % interval.",
-    ).unless(lower is None or notes.with_phi < min_notes, f"fewer than {max(min_notes, 1):,} notes have a gold span")
+        description="Share of notes of which no annotated character is left, lower end of its 95 % interval.",
+    ).unless(
+        lower is None or notes.with_phi < min_notes, f"fewer than {max(min_notes, 1):,} notes have an annotated span"
+    )
 
 
 def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) -> Verdict:
@@ -89,12 +91,12 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
         min_gold: A group with fewer gold spans is counted in ``too_few`` and not gated.
 
     Returns:
-        Counts ``groups`` that were gated, ``below``, ``too_few``, ``floor``, and ``lower`` and ``gold`` of the worst. It
+        Counts ``groups`` that were gated, ``below``, ``too_few``, ``minimum``, and ``lower`` and ``spans`` of the worst. It
         is not applicable where none was gated.
     """
     gated = [(wilson(one.tp, one.gold)[0], one.gold) for one in groups.values() if one.gold >= max(min_gold, 1)]
     below = sum(lower < floor for lower, _ in gated)
-    worst = dict(zip(("lower", "gold"), min(gated), strict=True)) if gated else {}
+    worst = dict(zip(("lower", "spans"), min(gated), strict=True)) if gated else {}
     return Verdict(
         "worst_group",
         passed=not below,
@@ -103,14 +105,16 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
             "groups": len(gated),
             "below": below,
             "too_few": len(groups) - len(gated),
-            "wanted_gold": min_gold,
-            "floor": floor,
+            "wanted_spans": min_gold,
+            "minimum": floor,
             **{name: round(value, 4) for name, value in worst.items()},
         },
-        description="Share of gold spans covered in the worst group, lower end of its 95 % interval.",
+        description="Share of annotated spans covered in the worst group, lower end of its 95 % interval.",
     ).unless(
         not gated,
-        f"no group has {max(min_gold, 1):,} gold spans" if groups else "no groups to compare; see gates.worst_group_by",
+        f"no group has {max(min_gold, 1):,} annotated spans"
+        if groups
+        else "no groups to compare; see gates.worst_group_by",
     )
 
 
@@ -142,5 +146,5 @@ def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance
             "tolerance": tolerance,
             **{name: round(one, 4) for name, one in figures.items()},
         },
-        description="Share of gold spans covered, now and at the last release of the batch, on the same notes.",
-    ).unless(change is None, "no earlier release of the batch, or no gold span in both")
+        description="Share of annotated spans covered, now and at the last release of the batch, on the same notes.",
+    ).unless(change is None, "no earlier release of the batch, or no annotated span in both")

@@ -79,7 +79,7 @@ class Measurement:
         lower = self.lower or 0.0
         if lower < self.wanted.lower_bound:
             return (
-                f"The share of gold spans covered may be as low as {lower:.4f}, "
+                f"The share of annotated spans covered may be as low as {lower:.4f}, "
                 f"below the {self.wanted.lower_bound:.4f} of release.lower_bound."
             )
         return ""
@@ -100,11 +100,13 @@ class Measurement:
         counts: dict[str, int | float] = {
             "annotated_notes": self.held_out,
             "wanted_notes": self.wanted.notes,
-            "gold_spans": self.covered.gold,
+            "annotated_spans": self.covered.gold,
             "wanted_spans": self.wanted.spans,
             "wanted_lower": self.wanted.lower_bound,
             **({} if lower is None else {"lower": round(lower, 4)}),
         }
         description = short or "People annotated enough notes of the batch to know what was missed."
         verdict = Verdict("measured", passed=not short, blocking=True, counts=counts, description=description)
-        return verdict.unless(not self.measured, f"not measured. {self.reason} release.require is none")
+        return verdict.unless(
+            not self.measured, f"not measured. {self.reason} release.require asks for no annotated notes"
+        )

@@ -16,7 +16,7 @@ def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
         values: How many values were sought.
 
     Returns:
-        Counts ``notes``, ``values`` sought, ``survivors``, ``notes_with_survivors``, ``lower_case``, ``name_parts``.
+        Counts ``notes``, ``values`` sought, ``missed``, ``notes_with_missed``, ``lower_case``, ``name_parts``.
     """
     left = sum(one.survivors for one in found)
     return Verdict(
@@ -26,8 +26,8 @@ def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
         counts={
             "notes": len(found),
             "values": values,
-            "survivors": left,
-            "notes_with_survivors": sum(one.survivors > 0 for one in found),
+            "missed": left,
+            "notes_with_missed": sum(one.survivors > 0 for one in found),
             "lower_case": sum(one.lower_case for one in found),
             "name_parts": sum(one.name_parts for one in found),
         },

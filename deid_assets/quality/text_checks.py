@@ -45,7 +45,7 @@ def recall_floor(counts: Mapping[str, Counts], floors: Mapping[str, float]) -> V
         floors: Label to the least recall that passes, in [0, 1].
 
     Returns:
-        Counts ``labels``, ``below``, ``without_gold``, and ``recall_<label>`` and ``floor_<label>`` where recall is
+        Counts ``labels``, ``below``, ``not_annotated``, and ``recall_<label>`` and ``minimum_<label>`` where recall is
         defined. It is not applicable where no label has a floor.
     """
     recalls: dict[str, float] = {}
@@ -58,15 +58,15 @@ def recall_floor(counts: Mapping[str, Counts], floors: Mapping[str, float]) -> V
     figures = {
         f"{name}_{label}": round(value, 4)
         for label, recall in recalls.items()
-        for name, value in (("recall", recall), ("floor", floors[label]))
+        for name, value in (("recall", recall), ("minimum", floors[label]))
     }
     return Verdict(
         "recall_floor",
         passed=below == 0 and without_gold == 0,
         blocking=True,
-        counts={"labels": len(floors), "below": below, "without_gold": without_gold, **figures},
-        description="Recall reaches its floor for every label that has one.",
-    ).unless(not floors, "no label has a floor and enough gold")
+        counts={"labels": len(floors), "below": below, "not_annotated": without_gold, **figures},
+        description="Recall reaches its minimum for every label that has one.",
+    ).unless(not floors, "no label has a minimum and enough annotations")
 
 
 def complete(entered: Iterable[str], left: Iterable[str], quarantined: Iterable[str]) -> Verdict:

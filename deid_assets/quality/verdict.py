@@ -16,7 +16,7 @@ class Bound(NamedTuple):
     Args:
         name: Of the figure.
         value: The figure.
-        kind: ``floor``, ``limit``, ``tolerance`` or ``wanted``.
+        kind: ``minimum``, ``limit``, ``tolerance`` or ``wanted``.
         bound: The least or largest value that passes.
     """
 
@@ -27,10 +27,10 @@ class Bound(NamedTuple):
 
 
 _JUDGED = {
-    "floor": ("lower{}", "recall{}", "f1{}"),
-    "limit": ("share{}", "upper_bound{}", "survivors{}"),
+    "minimum": ("lower{}", "recall{}", "f1{}"),
+    "limit": ("share{}", "upper_bound{}", "missed{}"),
     "tolerance": ("change{}",),
-    "wanted": ("annotated{}", "gold{}", "{}", "least{}"),
+    "wanted": ("annotated{}", "{}", "least{}"),
 }
 """Kind of a bound to the counts that it may be for, with what follows the kind in the bound's own name."""
 
@@ -82,7 +82,7 @@ class Verdict:
 
     @property
     def bounds(self) -> list[Bound]:
-        """Figures beside their limits: ``lower_NAME`` beside ``floor_NAME``, ``share`` beside ``limit``."""
+        """Figures beside their limits: ``lower_NAME`` beside ``minimum_NAME``, ``share`` beside ``limit``."""
         found = []
         for bound, value in self.counts.items():
             kind = bound.partition("_")[0]

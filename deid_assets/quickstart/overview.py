@@ -91,10 +91,12 @@ def _show_scores(installation: Installation, detectors: Sequence[str], console: 
     per_detector["ensemble merged"] = sum(merged, zero)
     per_detector = {name: found for name, found in per_detector.items() if found.notes.notes}
     if not per_detector:
-        console.print("No gold annotations, so no scores.")
+        console.print("No annotated notes, so no scores.")
         return
-    table = Table(title=f"Against gold, profile {installation.settings.profile}", title_justify="left", pad_edge=False)
-    for heading in ("detector", "gold", "strict P", "R", "F1", "chars covered", "clean notes"):
+    table = Table(
+        title=f"On annotated notes, profile {installation.settings.profile}", title_justify="left", pad_edge=False
+    )
+    for heading in ("detector", "spans", "strict P", "R", "F1", "chars covered", "clean notes"):
         table.add_column(heading, justify="left" if heading == "detector" else "right")
     for name, found in per_detector.items():
         strict, notes = found.micro(Scheme.STRICT), found.notes

@@ -46,4 +46,4 @@ def best_subset_text(found: Coverage | None) -> str:
 
 
 def _of(subset: Subset) -> str:
-    return f"{ratio(subset.recall)} of the gold spans at a precision of {ratio(subset.precision)} by character"
+    return f"{ratio(subset.recall)} of the annotated spans at a precision of {ratio(subset.precision)} by character"

@@ -23,9 +23,9 @@ INK, MUTED, GRID, FILL = "#1c2733", "#5b6875", "#dde3e8", "#2f6f9f"
 MEASURES: Mapping[Scheme, str] = {
     Scheme.STRICT: "Recall, same boundaries and label",
     Scheme.RELAXED: "Recall, overlap and same label",
-    Scheme.COVERED: "Share of gold spans covered, any label",
-    Scheme.CHARACTERS: "Share of gold characters covered, any label",
-    Scheme.LABELLED_CHARACTERS: "Share of gold characters covered, same label",
+    Scheme.COVERED: "Share of annotated spans covered, any label",
+    Scheme.CHARACTERS: "Share of annotated characters covered, any label",
+    Scheme.LABELLED_CHARACTERS: "Share of annotated characters covered, same label",
 }
 
 

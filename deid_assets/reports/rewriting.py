@@ -87,7 +87,7 @@ def audit_md(points: Sequence[Mapping[str, Any]], unlabelled: Collection[str]) -
     """Return the audit as a table."""
     found = audit(points, unlabelled)
     rows = [(escaped(note), f"{count} of {len(points)}") for note, count in list(found.items())[:SHOWN]]
-    rows.append((f"**{len(found):,} of {len(unlabelled):,} notes without gold**", ""))
+    rows.append((f"**{len(found):,} of {len(unlabelled):,} notes without annotations**", ""))
     return table_md(["Note", "Epochs that remove something"], rows, left=1)
 
 

@@ -22,7 +22,7 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
 def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
     """Return one row per detector, the one that covers most first."""
-    header = ["#", "Detector", "Gold spans covered", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
+    header = ["#", "Detector", "Annotated spans covered", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
     rows = []
     for place, (name, evaluation) in enumerate(ranked(evaluations), start=1):
         strict, notes = evaluation.micro(Scheme.STRICT), evaluation.notes
@@ -40,7 +40,16 @@ def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
 
 def scores_md(evaluation: Evaluation) -> str:
     """Return one row per profile label and one for all of them."""
-    header = ["Label", "Gold spans", "Covered", "Strict P", "Strict R", "Strict F1", "Relaxed F1", "Character recall"]
+    header = [
+        "Label",
+        "Annotated spans",
+        "Covered",
+        "Strict P",
+        "Strict R",
+        "Strict F1",
+        "Relaxed F1",
+        "Character recall",
+    ]
     rows = []
     for label in [*evaluation.labels, None]:
         covered, strict, relaxed, characters = (

@@ -207,7 +207,7 @@ class StoreFiles:
         where, remedy = f"{receipt.asset}, batch {receipt.batch}", f"re-materialize {receipt.asset} for batch"
         if not receipt.passed:
             failed = ", ".join(receipt.failed_checks)
-            raise ProvenanceError(f"{where}: blocking checks failed: {failed}; mend and {remedy} {receipt.batch}")
+            raise ProvenanceError(f"{where}: blocking checks failed: {failed}; fix and {remedy} {receipt.batch}")
         for table in receipt.outputs:
             try:
                 self._verified(receipt, table)

@@ -73,7 +73,7 @@ def read_corpus(source: str, *, labels: str = "") -> Corpus:
     if source.split(":", 1)[0] == SYNTHETIC:
         return _synthetic(source)
     if source == GOLD:
-        raise ConfigError("corpus gold is there in the asset graph only; give a file or folder of annotated notes")
+        raise ConfigError("corpus `gold` is there in the asset graph only; give a file or folder of annotated notes")
     path = Path(os.path.expandvars(source))
     if not path.exists():
         raise InputError(f"corpus {source}: no such file or folder")

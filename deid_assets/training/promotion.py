@@ -76,7 +76,9 @@ def judge(in_use: Path, candidate: Path, documents: Sequence[Document]) -> Round
         TrainingError: A model fails on every note.
     """
     if not documents:
-        raise InputError("no held-out gold: the model in use stays; annotate notes of patients that neither has seen")
+        raise InputError(
+            "no held-out annotated notes: the model in use stays; annotate notes of patients that neither has seen"
+        )
     cards = {_IN_USE: read_card(in_use, verify=True), _NEW: read_card(candidate, verify=True)}
     if len({card.recipe["labels"] for card in cards.values()}) > 1:
         raise InputError("one model tags categories and the other native labels; train both alike to compare them")

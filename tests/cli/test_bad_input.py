@@ -28,8 +28,8 @@ def changed(command, *options, **places):
 CASES = {
     "notes that are not there": (changed(DETECT, notes="gone.jsonl"), "gone.jsonl does not exist"),
     "notes from a device": (changed(DETECT, "--format", "jsonl", notes="/dev/null"), "is a pipe or a device"),
-    "notes of no known format": (changed(DETECT, notes="notes.doc"), "the format of notes.doc is none that is known"),
-    "a folder without notes": (changed(DETECT, notes="empty"), "the format of empty is none that is known"),
+    "notes of no known format": (changed(DETECT, notes="notes.doc"), "the format of notes.doc is unknown"),
+    "a folder without notes": (changed(DETECT, notes="empty"), "the format of empty is unknown"),
     "an empty file": (changed(DETECT, notes="empty.jsonl"), "empty.jsonl: no note could be read"),
     "notes that are all broken": (changed(DETECT, notes="broken.jsonl"), "broken.jsonl: no note could be read"),
     "an unknown format": (changed(DETECT, "--format", "word"), "unknown format 'word'; choose one of brat, "),
@@ -81,15 +81,18 @@ CASES = {
     "an unknown profile": (changed(EVALUATE, "--profile", "mine"), "unknown profile 'mine'; choose one of"),
     "a source that found nothing": (changed(EVALUATE, "--source", "flair"), "no span is from flair; it has xnames"),
     "the same name twice": (changed(EVALUATE, "--pred", "txt/spans.jsonl"), "have the same name"),
-    "a report over the gold": (changed(EVALUATE, "--out", "gold.jsonl"), "--out gold.jsonl is also an input"),
+    "a report over the annotations": (changed(EVALUATE, "--out", "gold.jsonl"), "--out gold.jsonl is also an input"),
     "a report in place of a file": (changed(EVALUATE, "--out", "notes.doc"), "--out notes.doc is no folder"),
     "two ways to print": (changed(EVALUATE, "--json", "--markdown"), "give --json or --markdown, not both"),
     "predictions for another text": (changed(EVALUATE, gold="other.jsonl"), "spans.jsonl: note 'a': gold has digest"),
-    "gold without a span": (changed(EVALUATE, gold="clean.jsonl"), "clean.jsonl: the gold holds no span under profile"),
+    "gold without a span": (
+        changed(EVALUATE, gold="clean.jsonl"),
+        "clean.jsonl: the annotations hold no span under profile",
+    ),
     "gold that comes twice": (changed(EVALUATE, gold="twice.jsonl"), "twice.jsonl:2:"),
     "predictions that come twice": (changed(EVALUATE, spans="doubled.jsonl"), "note 'a' has spans on an earlier line"),
     "a score that is no number": (changed(EVALUATE, spans="nan.jsonl"), "nan.jsonl:1:"),
-    "predictions for a note without gold": (
+    "predictions for a note without annotations": (
         changed(EVALUATE, spans="strange.jsonl"),
         "the first is 'zz'; score against",
     ),
@@ -106,7 +109,7 @@ CASES = {
     ),
     "one system to audit with": (
         ("audit-gold", "--gold", "gold.jsonl", "--pred", "spans.jsonl"),
-        "gold is doubted where systems agree; give at least two",
+        "annotations are doubted where systems agree; give at least two",
     ),
     "a list of no format": (
         ("audit-gold", "--gold", "gold.jsonl", "--pred", "spans.jsonl", "--agreeing", "1", "--out", "l.txt"),

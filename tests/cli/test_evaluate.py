@@ -207,7 +207,7 @@ def test_gold_without_predictions_is_refused_by_file_and_note(deid, gold, pred):
     ran = deid("evaluate", "--gold", gold, "--pred", pred, "--out", "report")
 
     assert ran.code == 2
-    assert ran.err.startswith("error: pred.jsonl: 1 of 3 gold notes have no predictions, the first is 'c'")
+    assert ran.err.startswith("error: pred.jsonl: 1 of 3 annotated notes have no predictions, the first is 'c'")
     assert not Path("report").exists()
 
 
@@ -271,7 +271,7 @@ def test_predictions_for_other_notes_are_refused_or_counted_where_gold_is_a_samp
     ran = deid(*options)
 
     assert ran.code == 2
-    assert "2 of 3 notes with predictions are not in the gold, the first is 'b'" in ran.err
+    assert "2 of 3 notes with predictions are not in the annotations, the first is 'b'" in ran.err
     assert deid(*options, "--sample").code == 0
     expected = json.loads(Path("report/report.json").read_text())["results"]["xnames"]["expected_errors"]
     assert (expected["predicted"], expected["is_measured"], expected["left"]) == (2, True, 2.0)
@@ -321,7 +321,7 @@ def test_overlapping_gold_is_scored_where_that_is_allowed(deid, write, three, pr
     ran = deid(*options)
 
     assert ran.code == 2
-    assert "lap.jsonl: note 'a': gold spans [0, 12) and [5, 12) overlap" in ran.err
+    assert "lap.jsonl: note 'a': annotated spans [0, 12) and [5, 12) overlap" in ran.err
     assert ran.err.rstrip().endswith("(--allow-overlaps)")
     assert deid(*options, "--allow-overlaps").code == 0
     assert (

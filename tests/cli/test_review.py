@@ -81,7 +81,7 @@ def test_what_systems_agree_on_and_gold_lacks_is_listed_without_text(deid, annot
     ran = deid(*options, "--out", "doubts.csv")
 
     assert ran.code == 0
-    assert "1 places where at least 2 of 2 systems agree against the gold" in ran.err
+    assert "1 places where at least 2 of 2 systems agree against the annotations" in ran.err
     with Path("doubts.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert {key: row[key] for key in ("note", "start", "end", "label", "gold_label")} == {

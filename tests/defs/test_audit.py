@@ -117,7 +117,7 @@ def test_a_link_to_a_report_stands_before_the_counts(run):
 
 
 def test_a_check_with_nothing_to_judge_is_a_warning_and_stores_without_passing(installation, run):
-    found = [verdict.unless(nothing=True, why="no gold") for verdict in verdicts(gate=True, hint=True)]
+    found = [verdict.unless(nothing=True, why="no annotations") for verdict in verdicts(gate=True, hint=True)]
 
     result = run(drafted(found))
 
@@ -126,7 +126,7 @@ def test_a_check_with_nothing_to_judge_is_a_warning_and_stores_without_passing(i
     }  # fmt: skip
     shown = {row.check_name: row for row in result.get_asset_check_evaluations()}["gate"]
     assert (shown.passed, shown.severity, shown.blocking) == (False, dg.AssetCheckSeverity.WARN, True)
-    assert shown.description == "Not applicable: no gold. gate"
+    assert shown.description == "Not applicable: no annotations. gate"
     assert shown.metadata["verdict"].value == "not applicable"
 
 

@@ -5,9 +5,9 @@ from deid_assets.quality import Verdict, within_share
 
 
 def test_a_figure_stands_beside_its_floor():
-    counts = {"labels": 1, "lower_ALL": 0.9712, "floor_ALL": 0.9, "lower_NAME": 0.5, "floor_NAME": 0.95}
+    counts = {"labels": 1, "lower_ALL": 0.9712, "minimum_ALL": 0.9, "lower_NAME": 0.5, "minimum_NAME": 0.95}
     told = in_words(Verdict("recall_lower_bound", True, True, counts).bounds)
-    assert told == "Judged: lower ALL 0.9712 (floor 0.9); lower NAME 0.5 (floor 0.95)."
+    assert told == "Judged: lower ALL 0.9712 (minimum 0.9); lower NAME 0.5 (minimum 0.95)."
 
     share = within_share("readable", "", part=1, whole=8, limit=0.2)
     assert in_words(share.bounds) == "Judged: share 0.125 (limit 0.2)."

@@ -60,7 +60,7 @@ def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_wit
     assert not (made.home / "released").exists()
     page = page_of(made).read_text()
     assert page.index("<strong>Not measured</strong>") < page.index("None of the 8 notes is annotated.")
-    assert "The batch is not released, because release.require is gold." in page
+    assert "The batch is not released, because release.require asks for annotated notes." in page
 
 
 def test_released_all_the_same_it_says_so_in_the_manifest_and_when_it_is_verified(unmeasured):

@@ -97,4 +97,4 @@ def test_without_spans_it_says_what_to_do(modelled, note_records):
     ((step, message),) = modelled.failures(modelled.run(None, "zero_shot_table", job="__ASSET_JOB")).items()
 
     assert step == "zero_shot_table"
-    assert "no detector of it has spans in every batch with gold; back-fill one" in message
+    assert "no detector of it has spans in every batch with annotated notes; back-fill one" in message

@@ -120,7 +120,7 @@ def test_without_gold_there_is_no_page_and_no_failure(installation, note_records
 
     assert installation.failures(result) == {}
     assert not list((installation.home / "reports").glob("evaluation-*"))
-    assert "No gold spans" in metadata_of(result, "leaderboard")["marginal_value"].value
+    assert "No annotated spans" in metadata_of(result, "leaderboard")["marginal_value"].value
 
 
 def test_a_report_says_that_a_batch_is_missing(two_batches, note_records):
@@ -178,7 +178,7 @@ def test_without_gold_a_bake_off_is_refused(installation, note_records):
 
     failures = installation.failures(installation.run(None, job="bakeoff_job"))
 
-    assert "InputError: no detector has spans in every batch with gold" in failures["bakeoff"]
+    assert "InputError: no detector has spans in every batch with annotated notes" in failures["bakeoff"]
 
 
 def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):

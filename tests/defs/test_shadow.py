@@ -38,7 +38,7 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
 
     assert (shade.notes.notes, stencil.notes.notes) == (3, 8)
     assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard_shade"]
-    assert said["scorecard_stencil"] == "every note with gold"
+    assert said["scorecard_stencil"] == "every annotated note"
     totals = scores_from_table(files.read("leaderboard", ALL, "scores"))
     assert {name: total.notes.notes for name, total in totals.items()} == {"shade": 3, "stencil": 3}
     (fair,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "same_gold"]

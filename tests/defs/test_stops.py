@@ -48,7 +48,7 @@ FAULTS = {
         jsonl({"id": "a", "text": "Zedmarlow", "spans": [{**SPAN, "label": "Zedmarlow"}]}),
         "a label is not in label map 'phi' nor in any other; name the map that has it with --labels",
     ),
-    "unknown format": ("Zedname.odt", b"Zedmarlow", "unknown-format at file-1: the format is none that is known"),
+    "unknown format": ("Zedname.odt", b"Zedmarlow", "unknown-format at file-1: the format is unknown"),
 }
 
 

@@ -49,7 +49,7 @@ def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, not
 
     metadata = shown(installation, "tagger_mine")
     assert metadata["errors_on_development_notes"].startswith(
-        "| Label | Gold | Missed | Boundaries | Label | Spurious |"
+        "| Label | Annotated | Missed | Boundaries | Label | Spurious |"
     )
     assert metadata["neighbours_with_the_same_label"] == "a model of the plugin crf has no vectors: it is no network"
     assert "vectors" not in metadata

@@ -60,9 +60,9 @@ def test_a_precision_can_be_asked_for():
 
 def test_bad_input_is_refused():
     gold = marked("<NAME>Ann</NAME>")[1]
-    with pytest.raises(InputError, match="no gold"):
+    with pytest.raises(InputError, match="no annotations"):
         covered("Ann", a="<NAME>Ann</NAME>").value("a")
-    with pytest.raises(InputError, match="no gold"):
+    with pytest.raises(InputError, match="no annotations"):
         best_subset(covered("Ann", a="Ann"))
     with pytest.raises(ConfigError, match="'z' was not scored"):
         covered("<NAME>Ann</NAME>", a="Ann").value("z")

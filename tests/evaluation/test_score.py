@@ -244,11 +244,11 @@ class TestInputsThatCannotBeScored:
             evaluate(self.spans, self.spans, profile=FINE, scope=None, length=2)
 
     def test_a_gold_note_without_predictions_is_refused(self):
-        with pytest.raises(InputError, match=r"1 of 1 gold notes have no predictions, the first is 'a'"):
+        with pytest.raises(InputError, match=r"1 of 1 annotated notes have no predictions, the first is 'a'"):
             pair([self.spans], [])
 
     def test_predictions_without_gold_are_refused(self):
-        with pytest.raises(InputError, match=r"1 of 1 notes with predictions have no gold, the first is 'a'"):
+        with pytest.raises(InputError, match=r"1 of 1 notes with predictions have no annotations, the first is 'a'"):
             pair([], [self.spans])
 
     @pytest.mark.parametrize("sides", [(2, 1), (1, 2)])

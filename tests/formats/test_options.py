@@ -75,7 +75,7 @@ def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once
     (tmp_path / "a.csv").touch()
     with pytest.raises(InputError, match="csv or i2b2; name one with --format: brat, cda, conll, csv"):
         detect_format(tmp_path)
-    with pytest.raises(InputError, match="is none that is known"):
+    with pytest.raises(InputError, match="is unknown"):
         detect_format(tmp_path / "a.odt")
 
 

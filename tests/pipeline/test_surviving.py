@@ -63,7 +63,7 @@ def test_a_known_value_in_kept_text_survives(text: str, missed: tuple[str, ...])
     verdict = survivors([audit(text, missed=missed)])
 
     assert not verdict.passed
-    assert (verdict.counts["survivors"], verdict.counts["notes_with_survivors"]) == (1, 1)
+    assert (verdict.counts["missed"], verdict.counts["notes_with_missed"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_short_shared_and_merely_similar_values_raise_no_alarm(text: str) -> Non
     verdict = survivors([audit(text)])
 
     assert verdict.state is (State.PASSED if verdict.counts["values"] else State.NOT_APPLICABLE)
-    assert verdict.counts["survivors"] == 0
+    assert verdict.counts["missed"] == 0
 
 
 def test_doubtful_survivals_are_counted_apart() -> None:
@@ -105,7 +105,7 @@ def test_values_reach_all_notes_of_their_patient_and_no_other_patient() -> None:
 
     verdict = survivors([first, same, other, unknown])
 
-    assert verdict.counts["survivors"] == 1
+    assert verdict.counts["missed"] == 1
     assert survivors([first, other]).passed
 
 

@@ -35,8 +35,8 @@ def test_one_label_below_its_floor_stops_a_batch_and_is_named():
     assert not verdict.passed
     assert verdict.blocking
     assert verdict.counts == {
-        "labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "floor_ALL": 0.9,
-        "lower_NAME": 0.7112, "floor_NAME": 0.75,
+        "labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "minimum_ALL": 0.9,
+        "lower_NAME": 0.7112, "minimum_NAME": 0.75,
     }  # fmt: skip
 
 
@@ -59,8 +59,8 @@ def test_the_worst_group_stops_a_batch_whose_mean_is_fine_and_is_not_named():
     verdict = worst_group(groups, 0.8, min_gold=100)
 
     assert not verdict.passed
-    assert verdict.counts.items() >= {"groups": 2, "below": 1, "too_few": 1, "lower": 0.6656, "gold": 120}.items()
-    assert verdict.bounds == [("gold", 120, "wanted", 100), ("lower", 0.6656, "floor", 0.8)]
+    assert verdict.counts.items() >= {"groups": 2, "below": 1, "too_few": 1, "lower": 0.6656, "spans": 120}.items()
+    assert verdict.bounds == [("spans", 120, "wanted", 100), ("lower", 0.6656, "minimum", 0.8)]
 
 
 def test_without_groups_there_is_no_worst_one():

@@ -222,7 +222,9 @@ def test_bars_are_as_long_as_the_errors(document):
 
 def test_errors_and_neighbours_are_tables_in_metadata(document, vectors):
     lines = errors_md(document["errors"]).splitlines()
-    assert lines[0] == "| Label | Gold | Missed | Boundaries | Label | Spurious | Tokens missed | Tokens spurious |"
+    assert (
+        lines[0] == "| Label | Annotated | Missed | Boundaries | Label | Spurious | Tokens missed | Tokens spurious |"
+    )
     assert lines[2] == "| NAME | 40 | 6 | 3 | 1 | 2 | 6 | 2 |"
     assert lines[-1] == "| **all** | 60 | 6 | 3 | 1 | 4 | 6 | 4 |"
 

@@ -7,7 +7,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.evaluation.score import Evaluation
 from deid_assets.reports import Check, Component, Link, Quarantined, Received, ReleaseSummary, release_html
 
-BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"survivors": 3})
+BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"missed": 3})
 VOID = Check("recall_floor", passed=False, blocking=True, counts={"labels": 0}, applicable=False)
 WARNED = Check("near_duplicates", passed=False, blocking=False, counts={"share": 0.31})
 
@@ -60,7 +60,7 @@ def test_failed_checks_are_listed_before_those_that_passed(passing, page_of):
     assert [row[0] for row in page.table("A blocking check that fails stops")] == ["✗ failed", "! warning"]
     everything = page.table("Those that did not pass come first")
     assert [row[0] for row in everything] == ["✗ failed", "! warning", "✓ passed", "✓ passed"]
-    assert everything[0][-1] == "survivors 3"
+    assert everything[0][-1] == "missed 3"
     assert everything[2][1].startswith("Nothing was altered.")
 
 

@@ -30,4 +30,4 @@ def test_an_audit_lists_notes_without_gold_in_which_most_epochs_find_something()
 
     assert audit(points, {"a", "b", "c"}) == {"a": 2}
     assert audit(points, {"a", "b", "c"}, least=0.5) == {"a": 2, "b": 1}
-    assert "1 of 3 notes without gold" in audit_md(points, {"a", "b", "c"})
+    assert "1 of 3 notes without annotations" in audit_md(points, {"a", "b", "c"})

@@ -34,7 +34,7 @@ def test_an_axis_starts_below_every_interval():
 
 def test_the_leaderboard_puts_what_hides_most_first(weak, good):
     assert leaderboard_md({"weak": weak, "none": Evaluation("harmonised"), "good": good}).splitlines() == [
-        "| # | Detector | Gold spans covered | Notes fully covered | Strict P | Strict R | Strict F1 |",
+        "| # | Detector | Annotated spans covered | Notes fully covered | Strict P | Strict R | Strict F1 |",
         "| :-- | :-- | --: | --: | --: | --: | --: |",
         "| 1 | good | 1.000 [0.999, 1.000] | 1.000 [0.997, 1.000] | 1.000 | 1.000 | 1.000 |",
         "| 2 | weak | 0.333 [0.192, 0.512] | 0.000 [0.000, 0.278] | 0.000 | 0.000 | 0.000 |",

@@ -78,7 +78,7 @@ def _show(model: Path, done: Round) -> None:
     gap = done.difference
     shown = f"{gap.value:+.4f} ({gap.low:+.4f} to {gap.high:+.4f}), p {gap.p:.3f}" if gap else "not defined"
     rows = [_row("in use", done.in_use, ""), _row("new", done.candidate, shown)]
-    print_table(("model", "gold", "P", "R", "F1", "difference"), rows, numbers_from=1)
+    print_table(("model", "annotated", "P", "R", "F1", "difference"), rows, numbers_from=1)
     say(
         f"strict F1 on {done.notes:,} notes of {done.units:,} {done.unit}s that neither has seen, with 95 % of a paired "
         f"bootstrap over {done.unit}s"

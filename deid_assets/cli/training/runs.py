@@ -110,7 +110,7 @@ def _show_card(card: Card) -> None:
         for role, scores in judged.items()
         for label, row in scores["labels"].items()
     ]
-    print_table(("notes", "label", "gold", "P", "R", "F1"), rows, numbers_from=2)
+    print_table(("notes", "label", "annotated", "P", "R", "F1"), rows, numbers_from=2)
     low, high = (card.test or card.dev)["labels"]["ALL"]["f1_interval"]
     say(
         f"strict F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "

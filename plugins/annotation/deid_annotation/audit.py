@@ -109,14 +109,14 @@ def _show(rows: Sequence[Mapping[str, Any]], needed: int, systems: int) -> None:
     relabelled = Counter(row["label"] for row in rows if row["gold_label"] is not None)
     if rows:
         counts = [[name, f"{omitted[name]:,}", f"{relabelled[name]:,}"] for name in sorted({*omitted, *relabelled})]
-        print_table(("label", "gold is silent", "gold has another label"), counts, numbers_from=1)
+        print_table(("label", "not annotated", "annotated otherwise"), counts, numbers_from=1)
         print_table(
-            ("note", "place", "label", "gold", "systems", "score"),
+            ("note", "place", "label", "annotated", "systems", "score"),
             [
-                [row["note"], f"{row['start']}-{row['end']}", row["label"], row["gold_label"] or "silent",
+                [row["note"], f"{row['start']}-{row['end']}", row["label"], row["gold_label"] or "no",
                  ", ".join(row["systems"]), f"{row['score']:.2f}"]
                 for row in rows[:_SHOWN]
             ],
         )  # fmt: skip
     more = f"; {_SHOWN} are shown, --out FILE lists all" if len(rows) > _SHOWN else ""
-    say(f"{len(rows):,} places where at least {needed} of {systems} systems agree against the gold{more}")
+    say(f"{len(rows):,} places where at least {needed} of {systems} systems agree against the annotations{more}")

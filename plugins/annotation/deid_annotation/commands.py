@@ -57,7 +57,7 @@ def agreement(
 def adjudicate(
     annotations: AnnotationsArg,
     *,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Gold to write; the suffix chooses the format.")],
+    out: Arg[Path, typer.Option(metavar="PATH", help="Annotated notes to write; the suffix chooses the format.")],
     ties: Arg[
         Path | None, typer.Option(metavar="FILE", help="Places without a majority to write, .jsonl: offsets, no text.")
     ] = None,

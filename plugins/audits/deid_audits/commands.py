@@ -76,7 +76,9 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for a JSON file per audit, plots and privacy.html.")],
     notes: Arg[PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")] = None,
-    spans: Arg[PathOption, typer.Option(metavar="FILE", help="Spans of a detector; the gold when not given.")] = None,
+    spans: Arg[
+        PathOption, typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given.")
+    ] = None,
     policy: Arg[list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")] = None,
     model: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was trained on the notes.")] = None,
     reference: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was not.")] = None,

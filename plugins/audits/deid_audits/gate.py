@@ -194,6 +194,6 @@ def _of_recall(results: Sequence[AuditResult], category: str, least: float) -> I
         for figure in result.figures if figure.name == FOUND and figure.group == category
     ]  # fmt: skip
     if not lows:
-        yield f"recall of {category}: not assessed: audit residue has no such figure"
+        yield f"recall of {category}: not assessed: audit `residue` has no such figure"
     elif min(lows) < least:
         yield f"recall of {category}: lower end {min(lows):.3f}, at least {least:.3f} is asked"

@@ -186,7 +186,7 @@ def test_what_nothing_answers_refuses():
 
     assert any(reason.startswith("audit membership: not assessed: there is no") for reason in decision.reasons)
     assert "recall of NAME: lower end 0.970, at least 0.980 is asked" in decision.reasons
-    assert "recall of FAX: not assessed: audit residue has no such figure" in decision.reasons
+    assert "recall of FAX: not assessed: audit `residue` has no such figure" in decision.reasons
     assert "checklist: HIPAA, hipaa_fax: no evidence" in decision.reasons
     assert "checklist: HIPAA, hipaa_names: no evidence" not in decision.reasons
     assert "checklist: no law 'Magna Carta'; there are AI Act, GDPR, HIPAA" in decision.reasons

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NotesArg = Arg[list[str], typer.Argument(metavar="NOTES...", help="Notes, or synthetic:LANG:NOTES; each is counted.")]
 LabelsOption = Arg[str, typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists.")]
 OutOption = Arg[
-    Path | None, typer.Option("--out", metavar="PATH", help="Mended notes to write; without it nothing is written.")
+    Path | None, typer.Option("--out", metavar="PATH", help="Fixed notes to write; without it nothing is written.")
 ]
 FileArg = Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of annotated notes.")]
 

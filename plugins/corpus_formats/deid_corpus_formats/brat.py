@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     refusal = beside.refusal()
     if refusal is not None:
         yield source.fault(
-            refusal.kind, "its .ann file is not read, so the note is withheld; mend that", note_id=note_id
+            refusal.kind, "its .ann file is not read, so the note is withheld; fix that", note_id=note_id
         )
         return
     lines = read_text(beside, encoding=options.encoding, max_chars=options.max_note_chars, note_id=note_id)

@@ -231,7 +231,7 @@ class _Reader:
         if not all(_OFFSET.fullmatch(offset) for offset in offsets):
             return Problem(
                 "offset",
-                "an offset is no whole number; mend it, or name its column with --read conll.start and conll.end",
+                "an offset is no whole number; fix it, or name its column with --read conll.start and conll.end",
                 number,
             )
         return Row(number, form, tag, *map(int, offsets))

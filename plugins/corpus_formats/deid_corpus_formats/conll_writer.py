@@ -31,7 +31,7 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 def _lines(annotated: Annotated, scheme: TagScheme) -> Iterator[str]:
     note, spans = annotated.note, annotated.spans
     if note.lang is not None and not (note.lang.isprintable() and note.lang.strip(" ") == note.lang != ""):
-        raise InputError(f"note {note.note_id!r}: the language is no code of ISO 639-1; mend it or leave it out")
+        raise InputError(f"note {note.note_id!r}: the language is no code of ISO 639-1; fix it or leave it out")
     _check_disjoint(note, spans)
     yield f"# newdoc id = {note.note_id}\n"
     if note.lang is not None:

@@ -101,7 +101,7 @@ def _annotation(tag: Element, number: int) -> Annotation:
     if start is None or end is None:
         raise RecordError("missing-field", f"tag {number}: no start or no end; every tag has both")
     if not _OFFSET.fullmatch(start) or not _OFFSET.fullmatch(end):
-        raise RecordError("offset", f"tag {number}: start or end is no whole number; mend it")
+        raise RecordError("offset", f"tag {number}: start or end is no whole number; fix it")
     return Annotation(((int(start), int(end)),), tag.get("TYPE") or tag.tag, tag.get("text"))
 
 

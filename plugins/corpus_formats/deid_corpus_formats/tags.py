@@ -75,11 +75,11 @@ def entities(
 
 
 def _orphan(scheme: str, line: int) -> Problem:
-    return Problem("malformed", f"the tag continues no entity, as {scheme} wants; mend it or read with repair", line)
+    return Problem("malformed", f"the tag continues no entity, as {scheme} wants; fix it or read with repair", line)
 
 
 def _unended(entity: Entity, scheme: str) -> Problem:
-    reason = f"the entity that begins here has no last tag, as {scheme} wants; mend it or read with repair"
+    reason = f"the entity that begins here has no last tag, as {scheme} wants; fix it or read with repair"
     return Problem("malformed", reason, entity.line)
 
 

@@ -117,7 +117,7 @@ def placed(sentences: Sentences, text: str, unit: OffsetUnit) -> tuple[str, Plac
         else:
             first, last = points[row.start], points[row.end]
             if first is None or last is None or not cursor <= first < last:
-                reason = f"[{row.start}, {row.end}) is no {unit} range behind the token before it; mend the offsets"
+                reason = f"[{row.start}, {row.end}) is no {unit} range behind the token before it; fix the offsets"
                 return [Problem("offset", reason, row.line)]
             start, end = first, last
         is_given = row.start is not None and row.form == UNSPECIFIED

@@ -62,7 +62,9 @@ def side_by_side(
     *,
     policy: Arg[list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")],
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page, which only you may read.")],
-    spans: Arg[Path | None, typer.Option(metavar="FILE", help="Spans of a detector; the gold when not given.")] = None,
+    spans: Arg[
+        Path | None, typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given.")
+    ] = None,
     note: Arg[list[str] | None, typer.Option(metavar="ID", help="A note to show; the first when not given.")] = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,

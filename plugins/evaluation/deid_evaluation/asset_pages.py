@@ -27,10 +27,10 @@ def evaluation_report(found: PageInput) -> MadePage:
     annotated = found.annotated
     annotations = Corpus(notes=annotated.notes, gold=annotated.gold, profile=found.profile, overlaps_allowed=True)
     options = ReportOptions(
-        title=f"{detector} against gold",
+        title=f"{detector} on annotated notes",
         facts={
             "software": f"deid-assets {deid_assets.__version__}",
-            "gold": f"{len(annotated.gold):,} annotated notes",
+            "annotations": f"{len(annotated.gold):,} annotated notes",
         },
         inputs=[dict(one) for one in found.inputs],
         commands=[found.command],

@@ -84,7 +84,7 @@ def note_average(by_note: Iterable[Counts]) -> NoteAverage:
     precisions = [value for counts in counted if (value := counts.precision) is not None]
     recalls = [value for counts in counted if (value := counts.recall) is not None]
     if not recalls:
-        raise InputError("no note has gold, so that there is nothing to average; score against annotated notes")
+        raise InputError("no note is annotated, so that there is nothing to average; score against annotated notes")
     recall, recall_sd = fmean(recalls), pstdev(recalls)
     if not precisions:
         return NoteAverage(None, recall, None, None, recall_sd)
@@ -96,7 +96,7 @@ def note_average(by_note: Iterable[Counts]) -> NoteAverage:
 def _average(by_label: Mapping[str, Counts], *, weights: Sequence[float]) -> Average:
     counted = [counts for counts in by_label.values() if counts.gold]
     if not counted:
-        raise InputError("no label has gold, so that there is nothing to average; score against annotated notes")
+        raise InputError("no label is annotated, so that there is nothing to average; score against annotated notes")
     precisions = [counts.precision or 0.0 for counts in counted]
     recalls = [counts.recall or 0.0 for counts in counted]
     precision, recall = _mean(precisions, weights), _mean(recalls, weights)

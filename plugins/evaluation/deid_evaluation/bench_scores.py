@@ -73,7 +73,9 @@ def score(gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = 
         DigestError: Spans were made for another text.
     """
     if not gold.spans:
-        raise InputError("no note is annotated; give notes with gold spans, or compare the detectors without gold")
+        raise InputError(
+            "no note is annotated; give notes with annotated spans, or compare the detectors without annotations"
+        )
     evaluations: dict[str, Evaluation] = {}
     rows: dict[str, Mapping[str, Row]] = {}
     for name, answers in outcomes.items():
@@ -95,7 +97,7 @@ def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) 
     """
     found = answers.get(gold.note_id)
     if found is None:
-        raise InputError(f"{name}: no answer for note {gold.note_id!r}; run it on every note that has gold")
+        raise InputError(f"{name}: no answer for note {gold.note_id!r}; run it on every annotated note")
     return found if isinstance(found, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
@@ -188,7 +190,7 @@ def compare_predictions(outcomes: Outcomes, *, profile: Profile, lengths: Mappin
         InputError: There are fewer than two detectors, or no note that all answered.
     """
     if len(outcomes) < 2:
-        raise InputError("without gold, detectors can only be compared with each other; name at least two")
+        raise InputError("without annotations, detectors can only be compared with each other; name at least two")
     predictions = list(_predictions(outcomes, lengths))
     if not predictions:
         raise InputError("there is no note that every detector answered; nothing can be compared")

@@ -90,7 +90,7 @@ def quorum(systems: int, agreeing: int | None) -> int:
     """
     if agreeing is None:
         if systems < 2:
-            raise ConfigError("gold is doubted where systems agree; give at least two, or say how many must")
+            raise ConfigError("annotations are doubted where systems agree; give at least two, or say how many must")
         return max(2, systems // 2 + 1)
     if not 1 <= agreeing <= systems:
         raise ConfigError(f"{agreeing} of {systems} systems cannot agree; ask for 1 to {systems}")

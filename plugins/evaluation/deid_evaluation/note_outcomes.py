@@ -68,7 +68,7 @@ def _check(gold: SpanSet, pred: SpanSet, lengths: Mapping[str, int]) -> None:
     if (gold.note_id, gold.digest) != (pred.note_id, pred.digest):
         raise DigestError(
             f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest {pred.digest[:12]}, "
-            f"the gold for digest {gold.digest[:12]}; detect again on the text that was annotated"
+            f"the annotations for digest {gold.digest[:12]}; detect again on the text that was annotated"
         )
     if gold.note_id not in lengths:
         raise InputError(f"note {gold.note_id!r} has no length; give the code points of every note")
@@ -111,7 +111,7 @@ def fully_redacted(outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | 
             hits += not _some(outcome.left, labels)
     if not trials:
         raise InputError(
-            "no note has gold to cover under these labels; choose others, or annotate notes that have some"
+            "no note has annotations to cover under these labels; choose others, or annotate notes that have some"
         )
     return share_of(hits, trials)
 

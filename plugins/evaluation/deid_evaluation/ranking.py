@@ -50,7 +50,7 @@ def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> Ranked:
     if not np.isin(flags, (0, 1)).all():
         raise InputError("whether a prediction is right must be true or false, or 1 or 0")
     if missed < 0:
-        raise InputError(f"missed gold must not be negative, got {missed}")
+        raise InputError(f"missed spans must not be negative, got {missed}")
     return Ranked(values, flags.astype(np.bool_), missed)
 
 
@@ -132,7 +132,7 @@ def sweep(predictions: Ranked) -> Sweep:
         InputError: There is nothing to find, or nothing was predicted.
     """
     if not predictions.gold:
-        raise InputError("there is no gold, so that no recall is defined; score against annotated notes")
+        raise InputError("there is no annotations, so that no recall is defined; score against annotated notes")
     if not predictions.scores.size:
         raise InputError("nothing was predicted, so that there is no threshold to choose")
     order = np.argsort(-predictions.scores, kind="stable")

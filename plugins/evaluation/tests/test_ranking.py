@@ -142,7 +142,7 @@ def test_bad_scores_are_refused(scores, right, says):
 
 @pytest.mark.parametrize("run", [sweep, average_precision, best_f1, lambda found: threshold_for_recall(found, 0.9)])
 def test_nothing_to_find_and_nothing_found_are_no_zero(run):
-    with pytest.raises(InputError, match="no gold"):
+    with pytest.raises(InputError, match="no annotations"):
         run(of([(0.5, False)]))
     with pytest.raises(InputError, match="nothing was predicted"):
         run(ranked([], [], missed=1))

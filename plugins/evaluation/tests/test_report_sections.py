@@ -57,7 +57,7 @@ def test_scores_that_need_one_label_per_token_are_left_out_where_gold_overlaps()
 
     assert held.has_overlaps
     assert "overlap" in report(held)["results"]["none"]["six_scores"]["all"]["left_out"]
-    with pytest.raises(OverlapError, match=r"note 'n0': gold spans \[0, 6\) and \[4, 6\) overlap"):
+    with pytest.raises(OverlapError, match=r"note 'n0': annotated spans \[0, 6\) and \[4, 6\) overlap"):
         Corpus(notes=held.notes, gold=held.gold, profile=HARMONISED)
 
 
@@ -131,7 +131,7 @@ def test_rare_values_weigh_more():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda spans: {}, InputError, "1 of 1 gold notes have no predictions"),
+        (lambda spans: {}, InputError, "1 of 1 annotated notes have no predictions"),
         (lambda spans: {**spans, "n9": spans["n0"]}, InputError, "comes twice in the predictions"),
         (lambda spans: {"n0": SpanSet("n0", "0" * 64)}, DigestError, "detect again on the text that was annotated"),
         (
@@ -151,7 +151,7 @@ def test_a_corpus_is_notes_with_their_gold_and_something_to_find():
     held = corpus("<NAME>Lee</NAME>")
     with pytest.raises(InputError, match="not of the same notes"):
         Corpus(notes={}, gold=held.gold, profile=HARMONISED)
-    with pytest.raises(InputError, match="the gold holds no span under profile 'i2b2'"):
+    with pytest.raises(InputError, match="the annotations hold no span under profile 'i2b2'"):
         corpus("<SEX>male</SEX>", profile=I2B2_2014)
     with pytest.raises(ConfigError, match="at least one system"):
         build_report(held, [], options=OPTIONS)
@@ -200,7 +200,7 @@ def test_other_placeholders_are_named():
 
 
 def test_every_note_needs_its_text():
-    with pytest.raises(InputError, match="1 of 1 gold notes have no rewritten text, the first is 'n0'"):
+    with pytest.raises(InputError, match="1 of 1 annotated notes have no rewritten text, the first is 'n0'"):
         report(corpus(SOURCE), rewritten={})
 
 

@@ -73,7 +73,7 @@ def _from_json(path: Path, column: str | None, weight: str | None, where: Mappin
         else:
             loaded = json.loads(text)
     except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({type(error).__name__}); mend or export it again") from None
+        raise InputError(f"{path}: not valid JSON ({type(error).__name__}); fix or export it again") from None
     if isinstance(loaded, dict):
         yield from (Entry(text, _number(value, path, line)) for line, (text, value) in enumerate(loaded.items(), 1))
     elif isinstance(loaded, list) and all(isinstance(item, str) for item in loaded):

@@ -25,7 +25,10 @@ from deid_hips.drawing import hips_png
 from deid_hips.ranking import Interval
 
 TITLE = "What an attacker finds of what was missed"
-PRECISION, AREA = "share of the attacker's picks that is real", "chance that a leftover ranks above a replacement"
+PRECISION, AREA = (
+    "share of the attacker's picks that is real",
+    "chance that a missed identifier ranks above a replacement",
+)
 CONTROL_RECALL = 0.9
 SURE, COLD = 0.9, 0.6
 """The area whose interval must lie above ``SURE`` behind plain marks, and not above ``COLD`` where nothing is left."""
@@ -84,7 +87,7 @@ class Hips:
             counts={"notes": len(material.cases), "policies": len(material.policies), "fewest_leftovers": fewest},
             void=""
             if fewest >= self._least
-            else f"a release has {fewest} leftovers, at least {self._least} are needed; annotate more notes",
+            else f"a release has {fewest} missed identifiers, at least {self._least} are needed; annotate more notes",
         )
 
     def _rule(self, policy: Policy, findings: Sequence[Finding]) -> Rule:
@@ -95,7 +98,7 @@ class Hips:
         )
         said = "nothing was left" if worst is None else f"of the picks, up to {worst[2]:.3f} real"
         return Rule(
-            name=f"leftovers hide under {policy.name}",
+            name=f"missed identifiers hide under {policy.name}",
             passed=worst is None or worst[2] <= self._most,
             description=f"{said}, at most {self._most:.3f}",
         )
@@ -133,7 +136,7 @@ def _marked(material: Material) -> Control:
     (found,) = attack(covered, [plain], key=material.key, setting=setting)
     area = next((number for number in _measured(found) if number.name == AREA), None)
     return Control(
-        name="leftovers among plain marks",
+        name="missed identifiers among plain marks",
         expected=True,
         reacted=area is not None and area.low > SURE,
         description=f"every identifier but one in ten became {MARK}; the interval of the area lies above {SURE}",
@@ -150,7 +153,7 @@ def _empty(material: Material) -> Control:
         name="a release in which nothing is left",
         expected=False,
         reacted=found.auc is not None and found.auc[1] > COLD,
-        description=f"one replacement in ten called a leftover by a draw; the interval of the area lies above {COLD}",
+        description=f"one replacement in ten called a missed identifier by a draw; the interval of the area lies above {COLD}",
         measurement=None if found.auc is None or notes < 2 else _area(found.auc, notes),
     )
 
@@ -164,7 +167,7 @@ def _found(findings: Sequence[Finding]) -> Table:
     lengths = sorted({length for each in findings for length in each.result.found_at})
     return Table(
         name="leftovers",
-        title="Leftovers, and those among the attacker's first picks",
+        title="Missed identifiers, and those among the attacker's first picks",
         columns=("Policy", "Recall", "Identifiers", "Candidates", "Leftovers", *(f"In first {n}" for n in lengths)),
         rows=tuple(
             (each.policy, str(each.recall), each.gold, each.result.candidates, each.result.leftovers,
@@ -182,7 +185,7 @@ def _by_category(findings: Sequence[Finding]) -> Table:
     ]
     return Table(
         name="by_category",
-        title="Leftovers by category, and those among as many picks as there are leftovers",
+        title="Missed identifiers by category, and those among as many picks as there are missed identifiers",
         columns=("Policy", "Recall", "Category", "Leftovers", "Picked"),
         rows=tuple(rows),
     )

@@ -80,7 +80,7 @@ def _finish(figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str,
         label="at random",
     )
     share.legend(fontsize=7, frameon=False)
-    found.set_ylabel("Leftovers that the attacker picks")
+    found.set_ylabel("Missed identifiers that the attacker picks")
     share.set_ylabel("Share of the picked that is real")
     share.set_ylim(0, 1.03)
     found.set_ylim(bottom=0)

@@ -37,7 +37,7 @@ def fit(rows: Rows, is_positive: Sequence[bool]) -> Logistic:
     wanted = np.asarray(is_positive, dtype=np.float64)
     positives = wanted.sum()
     if not 0 < positives < len(wanted):
-        raise InputError("the attacker needs leftovers and replacements to learn from; give more notes")
+        raise InputError("the attacker needs missed identifiers and replacements to learn from; give more notes")
     importance = np.where(wanted == 1, 0.5 / positives, 0.5 / (len(wanted) - positives))
     every, sizes = _flat(rows)
     used, flat = np.unique(every, return_inverse=True)

@@ -173,7 +173,7 @@ def _scores(documents: Sequence[Document], found: Mapping[str, AbstractSet[tuple
             covered[gold.label.value] += b"o" not in open_places[gold.start : gold.end]
     every = sum(expected.values())
     if every < LEAST:
-        raise InputError(f"the notes have {every} gold spans; scores of fewer than {LEAST} are not given")
+        raise InputError(f"the notes have {every} annotated spans; scores of fewer than {LEAST} are not given")
     hits = sum(right.values())
     return {
         "notes": len(documents),

@@ -47,7 +47,7 @@ CLAIMS = {
     "T11": "a small generator comes close to a larger one",
     "T12": "100 % of synthetic text as good as 400 %",
     "T13": "n-gram recall falls with adaptation data, and with n",
-    "T14": "hiding in plain sight protects leftovers",
+    "T14": "hiding in plain sight protects missed identifiers",
     "T15": "latency grows with parameters",
 }
 HIDDEN = 240

@@ -44,7 +44,7 @@ def recognised(tags: Sequence[str]) -> Scheme:
     bare = [label for prefix, label in pairs if not prefix]
     if bare and len(found) > 1:
         raise PluginError(
-            f"tags {', '.join(bare[:3])} have no prefix and others have one; mend id2label in config.json, "
+            f"tags {', '.join(bare[:3])} have no prefix and others have one; fix id2label in config.json, "
             "or say in the label map that these are outside"
         )
     if found & set("LUES"):
@@ -88,15 +88,15 @@ def check_tags(id2label: Mapping[str, str], *, where: str) -> list[str]:
     """
     numbers = sorted(int(number) for number in id2label)
     if numbers != list(range(len(numbers))) or not numbers:
-        raise PluginError(f"{where}: id2label is not numbered 0 to {len(numbers) - 1}; mend config.json")
+        raise PluginError(f"{where}: id2label is not numbered 0 to {len(numbers) - 1}; fix config.json")
     tags = [str(id2label[str(number)]) for number in numbers]
     if len(set(tags)) < len(tags):
         twice = next(tag for tag in tags if tags.count(tag) > 1)
-        raise PluginError(f"{where}: id2label gives {twice!r} twice; mend config.json")
+        raise PluginError(f"{where}: id2label gives {twice!r} twice; fix config.json")
     if all(tag.startswith("LABEL_") for tag in tags):
         raise PluginError(
             f"{where}: id2label says only {tags[0]} to {tags[-1]}; write the authors' labels into config.json"
         )
     if not any(tag in OUTSIDE for tag in tags):
-        raise PluginError(f"{where}: no tag is O, so nothing would be left alone; mend id2label in config.json")
+        raise PluginError(f"{where}: no tag is O, so nothing would be left alone; fix id2label in config.json")
     return tags

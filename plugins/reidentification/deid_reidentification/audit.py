@@ -63,8 +63,8 @@ class Reidentification:
     title = "Can the person be found?"
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
-        "Names, numbers and other direct identifiers are not used here; audits hips and residue count what is left of them.",
-        "Ages, sexes and places count where the gold marks them; a sex that only the pronouns tell is not seen.",
+        "Names, numbers and other direct identifiers are not used here; the audits `hips` and `residue` count those that were missed.",
+        "Ages, sexes and places count where people annotated them; a sex that only the pronouns tell is not seen.",
         "A rare fact is a word that few patients share; what several common words tell together is not seen.",
         "Shifted dates keep their distances, and style tells authors and wards apart; neither is attacked.",
         "The population is the notes' own patients and those that are given; in a larger one more people share a value.",

@@ -159,7 +159,7 @@ def read_population(path: Path) -> list[Person]:
                     values[KINDS[label]] |= {_plain(text) for text in ([value] if isinstance(value, str) else value)}
         except (AttributeError, TypeError, ValueError):
             raise InputError(
-                f"population, line {number}: not an object of categories and texts; mend the line"
+                f"population, line {number}: not an object of categories and texts; fix the line"
             ) from None
         people.append(Person(f"population {number}", _frozen(values)))
     if not people:

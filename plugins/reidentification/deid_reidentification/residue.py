@@ -77,7 +77,7 @@ class Residue:
     title = "Which identifiers were missed, and what was redacted needlessly?"
     needs = frozenset({Need.GOLD})
     blind_spots = (
-        "Expected numbers hold where the notes with gold are like the corpus; on other notes less is found.",
+        "Expected numbers hold where the annotated notes are like the corpus; on other notes less is found.",
         "What the annotators did not mark is neither missed nor damaged.",
         "What is left is an upper bound on what a model can have learnt of it, not what it has learnt.",
         "Eponyms and words count where they stand in the lists of this version.",
@@ -245,7 +245,7 @@ def _counts(counted: Counted) -> Table:
     )
     return Table(
         name="counts",
-        title="Found, missed and redacted needlessly in the notes with gold",
+        title="Found, missed and redacted needlessly in the annotated notes",
         columns=("Category", "Found", "Missed", "Predictions right", "Predictions wrong"),
         rows=rows,
     )

@@ -53,7 +53,7 @@ NAME: names of patients, staff, relatives and others, initials included; no titl
 DATE: every calendar date, also without a year ("3/14") or a day ("March 2019"); a weekday only as part of a date.
   Not labelled: a year alone, a weekday alone, a time of day, a duration.
 AGE: every age; in English and German the number alone ("54", "nineties"), elsewhere with its unit ("54 años").
-STREET: street, number, floor and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each by itself.
+STREET: street, number, storey and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each by itself.
 HOSPITAL: hospitals, clinics, practices and care homes by name; not departments. ORGANIZATION: other bodies by name.
 PHONE, FAX: the number with its extension. EMAIL, URL, IP, USERNAME: the whole string.
 NATIONAL_ID: SSN, NHS number, DNI, NIE, codice fiscale, NIR, Steuer-ID, SVNR, AHV, BSN, NISS, personnummer, HETU.

@@ -168,7 +168,7 @@ def errors_md(errors: Mapping[str, Any]) -> str:
     totals = [amount(errors["kinds"][kind]) for kind in KINDS]
     gold = amount(sum(row["gold"] for row in errors["labels"]))
     tokens = [amount(errors["tokens_missed"]), amount(errors["tokens_spurious"])]
-    header = ["Label", "Gold", *KINDS.values(), "Tokens missed", "Tokens spurious"]
+    header = ["Label", "Annotated", *KINDS.values(), "Tokens missed", "Tokens spurious"]
     return table_md(header, [*rows, ["**all**", gold, *totals, *tokens]], left=1)
 
 

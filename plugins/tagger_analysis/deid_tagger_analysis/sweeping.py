@@ -127,7 +127,7 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
         ),
         Section(
             "What each factor finds",
-            f"Gold spans that a factor finds with boundaries and label and factor {first} misses, and those that it loses.",
+            f"Annotated spans that a factor finds with boundaries and label and factor {first} misses, and those that it loses.",
             columns=("Label", *(f"{row.factor}" for row in done.rows[1:])),
             rows=[
                 (label, *(f"+{row.found.get(label, 0)} -{row.lost.get(label, 0)}" for row in done.rows[1:]))

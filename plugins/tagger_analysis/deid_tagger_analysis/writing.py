@@ -106,7 +106,7 @@ def _show(document: dict[str, Any]) -> None:
         if row["errors"]
     ]
     shown.append(("ALL", f"{document['notes']['spans']:,}", *(f"{errors['kinds'][kind]:,}" for kind in KINDS)))
-    print_table(("label", "gold", *(words.lower() for words in KINDS.values())), shown, numbers_from=1)
+    print_table(("label", "annotated", *(words.lower() for words in KINDS.values())), shown, numbers_from=1)
     vectors = document["vectors"]
     if "left_out" in vectors:
         say(vectors["left_out"])

@@ -35,8 +35,8 @@ ScoredOption = Arg[
 GroupOption = Arg[
     list[str] | None, typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times.")
 ]
-SampleOption = Arg[bool, typer.Option("--sample", help="The gold is a sample of the notes with predictions.")]
-OverlapsOption = Arg[bool, typer.Option("--allow-overlaps", help="Score gold whose spans overlap.")]
+SampleOption = Arg[bool, typer.Option("--sample", help="The annotations are a sample of the notes with predictions.")]
+OverlapsOption = Arg[bool, typer.Option("--allow-overlaps", help="Score annotations whose spans overlap.")]
 RestrictedOption = Arg[
     bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
 ]

@@ -183,7 +183,7 @@ def _options(
         title=f"{', '.join(names)} against {facts['gold']}",
         facts={
             "software": f"deid-assets {__version__}",
-            "gold": f"{facts['gold']}, label map {facts['labels']}",
+            "annotations": f"{facts['gold']}, label map {facts['labels']}",
             "notes withheld": str(facts["withheld"]),
         },
         inputs=[digest_row(path, role) for path, role in inputs],

@@ -53,7 +53,7 @@ def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
     spans: dict[str, SpanSet] = {}
     notes: dict[str, Note] = {}
     others: set[str] = set()
-    with progress("reading gold") as advance:
+    with progress("reading annotated notes") as advance:
         for found in source.read(labels):
             if isinstance(found, Fault):
                 if found.kind == "unknown-label":
@@ -150,8 +150,8 @@ def _check_notes(path: Path, every: Mapping[str, SpanSet], gold: Gold, *, is_sam
     unknown = sorted(every.keys() - gold.spans.keys() - gold.others)
     if len(unknown) > gold.nameless and not is_sample:
         raise InputError(
-            f"{path}: {len(unknown)} of {len(every)} notes with predictions are not in the gold, the first is "
-            f"{unknown[0]!r}; score against the gold of the same notes, or say --sample where it is a sample of them"
+            f"{path}: {len(unknown)} of {len(every)} notes with predictions are not in the annotations, the first is "
+            f"{unknown[0]!r}; score against the annotations of the same notes, or say --sample where it is a sample of them"
         )
 
 

@@ -33,7 +33,7 @@ from deid_assets.extending.scoring import (
 from deid_evaluation.meddocan import MeddocanCounts
 
 _TRACKS = ("ner", "spans", "merged")
-HEADINGS = ("gold", "strict P", "R", "F1", "relaxed F1", "covered", "chars covered")
+HEADINGS = ("annotated", "strict P", "R", "F1", "relaxed F1", "covered", "chars covered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
 
 
 def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
-    headings = ["label", "gold", *(f"{name}: {what}" for name, _ in side_by_side for what in ("covered", "F1"))]
+    headings = ["label", "annotated", *(f"{name}: {what}" for name, _ in side_by_side for what in ("covered", "F1"))]
     rows = []
     for label in sorted({label for _, found in side_by_side for label in found.labels}):
         covered = [found.counts(label, Scheme.COVERED) for _, found in side_by_side]
@@ -143,7 +143,7 @@ def _notes(found: Evaluation) -> str:
     return (
         f"{notes.covered:,} of {notes.with_phi:,} notes with PHI fully covered; "
         f"{notes.touched:,} of {notes.phi_free:,} notes without PHI touched; "
-        f"{sum(found.out_of_scope.values()):,} spans in categories that this gold does not annotate"
+        f"{sum(found.out_of_scope.values()):,} spans in categories that nobody annotated"
     )
 
 

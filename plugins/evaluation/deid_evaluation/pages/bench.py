@@ -70,7 +70,7 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
     return [
         (
             "By label",
-            f"Gold spans covered. {BY_DESIGN} The detector declares no such category, so that what it covered was found as another",
+            f"Annotated spans covered. {BY_DESIGN} The detector declares no such category, so that what it covered was found as another",
             label_table(found),
         ),
         (

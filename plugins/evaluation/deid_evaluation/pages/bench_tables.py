@@ -42,10 +42,10 @@ def explained(found: Bakeoff) -> str:
     """Return what the columns of ``side_by_side`` are, in two sentences."""
     costs = "Speed without start-up; MiB is the largest memory of the detector's own process."
     if not found.gold:
-        return f"{found.notes:,} notes without gold. {costs}"
+        return f"{found.notes:,} notes without annotations. {costs}"
     drawn = f"; intervals: {drawn_from(found.comparison)}" if found.comparison else ""
     return (
-        f"{found.notes:,} notes; gold: {found.gold}{drawn}. Within reach: gold spans covered of those that the "
+        f"{found.notes:,} notes; annotations: {found.gold}{drawn}. Within reach: annotated spans covered of those that the "
         f"detector can find by design, and their share of all. {costs}"
     )
 
@@ -103,7 +103,7 @@ def label_table(found: Bakeoff) -> Titled:
         if gold:
             cells = [_label_cell(entry, evaluation, label) for entry, evaluation in scored]
             rows.append([label, amount(gold), *cells])
-    return ["Label", "Gold spans", *(entry.name for entry, _ in scored)], rows
+    return ["Label", "Annotated spans", *(entry.name for entry, _ in scored)], rows
 
 
 def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:

@@ -46,10 +46,10 @@ class Corpus(AnnotatedNotes):
 
     def __post_init__(self) -> None:
         if self.notes.keys() != self.gold.keys():
-            raise InputError("notes and gold are not of the same notes; give the note of every annotation")
+            raise InputError("notes and annotations are not of the same notes; give the note of every annotation")
         if not any(self.profile.label_of(span.label) for spans in self.gold.values() for span in spans):
             raise InputError(
-                f"the gold holds no span under profile {self.profile.name!r} in {len(self.gold)} notes, so that no "
+                f"the annotations hold no span under profile {self.profile.name!r} in {len(self.gold)} notes, so that no "
                 "recall is defined; score against annotated notes, or under another profile"
             )
         overlap = next(filter(None, (self._overlap(spans) for spans in self.gold.values())), None)
@@ -84,8 +84,8 @@ class Corpus(AnnotatedNotes):
         for (start, end, _), (other, other_end, _) in pairwise(counted):
             if other < end:
                 return (
-                    f"note {spans.note_id!r}: gold spans [{start}, {end}) and [{other}, {other_end}) overlap; mend the "
-                    "gold, or allow overlaps and do without the scores that need one label per token"
+                    f"note {spans.note_id!r}: annotated spans [{start}, {end}) and [{other}, {other_end}) overlap; fix the "
+                    "annotations, or allow overlaps and do without the scores that need one label per token"
                 )
         return None
 

@@ -86,7 +86,7 @@ def six_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json:
     """Return the six scores of all categories and of HIPAA's, or why there are none."""
     if corpus.scope is None or corpus.scope >= _PLACES:
         return {name: _six(corpus, pairs, views) for name, views in _VIEWS.items()}
-    reason = "this gold does not tell streets, cities and ZIP codes from other places"
+    reason = "these annotations do not tell streets, cities and ZIP codes from other places"
     return {"all": _six(corpus, pairs, _VIEWS["all"]), "hipaa": {"left_out": reason}}
 
 

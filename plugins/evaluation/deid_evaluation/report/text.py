@@ -61,7 +61,7 @@ def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, pla
     """
     if missing := sorted(corpus.gold.keys() - rewritten.keys()):
         raise InputError(
-            f"{len(missing)} of {len(corpus.gold)} gold notes have no rewritten text, the first is {missing[0]!r}; "
+            f"{len(missing)} of {len(corpus.gold)} annotated notes have no rewritten text, the first is {missing[0]!r}; "
             "give the text of every note"
         )
     outputs = {note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold}

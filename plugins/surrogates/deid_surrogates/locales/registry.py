@@ -89,5 +89,5 @@ def _brought_by(found: Iterable[EntryPoint]) -> str:
 def _no_pack(lang: str) -> PolicyError:
     return PolicyError(
         f"surrogates: there is no locale pack for language {lang!r}; install a plugin that brings one, "
-        f"choose another action, or mend the note's language; packs: {', '.join(languages())}"
+        f"choose another action, or fix the note's language; packs: {', '.join(languages())}"
     )

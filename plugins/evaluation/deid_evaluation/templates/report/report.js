@@ -104,7 +104,7 @@
 
   const head = document.querySelector("#rows thead");
   const several = Object.keys(data.totals).length > 1;
-  const headings = ["Note", ...(several ? ["System"] : []), "Error", "Gold", "Predicted", "Place",
+  const headings = ["Note", ...(several ? ["System"] : []), "Error", "Annotated", "Predicted", "Place",
     data.rows.some((row) => typeof get(row, "text") === "string") ? "Text" : "Shape", "Left", "Causes"];
   const line = element("tr");
   for (const heading of headings) {

@@ -1,0 +1,96 @@
+"""What people read uses the words of the glossary: pages, docs, help, messages and descriptions in the graph."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ABOLISHED = {
+    r"swept": "checked again",
+    r"gold(en)?": "annotated notes, annotated spans, annotations",
+    r"mend(s|ed|ing)?": "fix",
+    r"score ?cards?": "scores",
+    r"floors?": "minimum",
+    r"(in|the) shadow(?! models?)|shadow detectors?|shadows (it|them)": "scored, not used",
+    r"hears?|heard": "uses",
+    r"left-?overs?|residues?|survivors?": "missed identifiers",
+    r"(is|are) none that|nobody knows": "unknown",
+    r"what (it|they|he|she) rests? on": "inputs",
+    r"how sure": "confidence",
+}
+WORDS = [(re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead) for pattern, instead in ABOLISHED.items()]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "plugins").glob("*/README.md")),
+]
+TEMPLATES = sorted(path for path in ROOT.rglob("*.j2") if ".venv" not in path.as_posix())
+LISTS = {"own_plugins.py", "words.py"}
+"""Names of plugins, and vocabulary."""
+CODE = [
+    path
+    for folder in ("deid_assets", "resources", "plugins")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if {"tests", "build"}.isdisjoint(path.parts) and path.name not in LISTS
+]
+NAMES = re.compile(
+    r"```.*?```"  # blocks of code
+    r"|``[^`]*``|`[^`]*`"  # names of settings, assets and options in a sentence
+    r"|\]\([^)]*\)"  # targets of links
+    r"|--[a-z-]+|\"[a-z_]+\"|'[a-z_]+'|\b[\w.]+ = \S+",
+    re.DOTALL,
+)
+MARKUP = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|<[^>]*>", re.DOTALL)
+
+
+def found_in(text: str) -> list[str]:
+    """Return the abolished words of a text, each with what to write."""
+    plain = NAMES.sub(" ", text)
+    return [f"{found.group()!r}: {instead}" for word, instead in WORDS for found in word.finditer(plain)]
+
+
+def phrases(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string of more than one word that is no docstring."""
+    pieces = {id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for piece in node.values}
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in statements | pieces:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if re.search(r"[A-Za-z]\s+\S", text):
+            yield node.lineno, text
+
+
+def test_it_finds_what_it_looks_for():
+    assert found_in("Scores against gold; the score card of a detector in shadow.") != []
+    assert found_in("Asset `gold_annotations`, option --gold, and `gold` in ](gold.md)") == []
+    assert found_in("marigold, golden_notes and floored") == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_docs(page):
+    assert found_in(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_templates(template):
+    assert found_in(MARKUP.sub(" ", template.read_text(encoding="utf-8"))) == []
+
+
+def test_messages_and_descriptions():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {word}"
+        for path in CODE
+        for line, text in phrases(ast.parse(path.read_text(encoding="utf-8")))
+        for word in found_in(text)
+    ]
+
+    assert found == []
