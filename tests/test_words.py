@@ -2,10 +2,18 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+import typer
+
+from deid_assets.cli.app import app
+from deid_assets.config import Settings
+from deid_assets.config.settings import ReleaseSettings
+from deid_assets.defs.build import build_definitions
 
 ROOT = Path(__file__).parents[1]
 ABOLISHED = {
@@ -94,3 +102,43 @@ def test_messages_and_descriptions():
     ]
 
     assert found == []
+
+
+def helps(command: click.Command, path: str = "deid") -> Iterator[tuple[str, str]]:
+    """Yield each command and what its help says, options included."""
+    for text in (command.help, *(getattr(option, "help", None) for option in command.params)):
+        yield path, text or ""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from helps(command.get_command(context, name), f"{path} {name}")
+
+
+def test_help():
+    found = {(path, word) for path, text in helps(typer.main.get_command(app)) for word in found_in(text)}
+
+    assert found == set()
+
+
+def test_summaries_of_plugins():
+    files = sorted((ROOT / "plugins").glob("*/pyproject.toml"))
+    summaries = {path.parent.name: tomllib.loads(path.read_text())["project"]["description"] for path in files}
+
+    assert {name: found_in(summary) for name, summary in summaries.items() if found_in(summary)} == {}
+
+
+def test_the_graph(tmp_path):
+    """Descriptions of assets, checks, columns and jobs, as the UI shows them."""
+    definitions = build_definitions(Settings(home=tmp_path, release=ReleaseSettings(approval=True)))
+    graph = definitions.resolve_asset_graph()
+    told = {
+        key.to_user_string(): " ".join(
+            [graph.get(key).description or "", *graph.get(key).kinds, str(graph.get(key).metadata)]
+        )
+        for key in graph.get_all_asset_keys()
+    }
+    told |= {str(key): graph.get_check_spec(key).description or "" for key in graph.asset_check_keys}
+    told |= {job.name: job.description or "" for job in definitions.resolve_all_job_defs()}
+    assert len(told) > 50
+
+    assert {name: found_in(text) for name, text in told.items() if found_in(text)} == {}

@@ -17,7 +17,7 @@ from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
 
-corpus_app = typer.Typer(cls=OfCorpus, no_args_is_help=True, help="Corpora: made, counted, mended.")
+corpus_app = typer.Typer(cls=OfCorpus, no_args_is_help=True, help="Corpora: make, count, fix.")
 app.add_typer(corpus_app, name="corpus")
 
 

@@ -38,7 +38,7 @@ def scores_of(
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=f"`{name}` on annotated notes over every batch that has it: counts per category, with intervals.",
-                kinds={"scorecard"},
+                kinds={"scores"},
                 schema=scores.SCORES,
                 partitioned=False,
                 tags=tags,

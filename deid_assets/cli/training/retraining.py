@@ -33,7 +33,7 @@ def retrain_model(
     labels: LabelMapOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Train a model on new gold, and use it only if it is better.
+    """Train a model on new annotated notes, and use it only if it is better.
 
     It replaces MODEL if the 95 % interval of the difference in strict F1, by paired bootstrap over patients that
     neither model has seen, lies above zero; else the old one stays.

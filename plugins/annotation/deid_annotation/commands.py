@@ -41,7 +41,7 @@ def agreement(
     read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Compare annotators or detectors without gold.
+    """Compare annotators or detectors without annotated notes.
 
     How far they agree, and an estimate of what all missed.
     """
@@ -67,7 +67,7 @@ def adjudicate(
     read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Make one gold of several annotators, by majority.
+    """Make one set of annotations from several annotators, by majority.
 
     A note with a place on which there is none is withheld, and the place listed: a further annotator decides.
     """
@@ -96,7 +96,7 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """List what annotators may have overlooked.
 
-    Places that many systems mark and the gold does not, or under another label.
+    Places that many systems mark and annotators did not, or under another label.
     """
     from deid_annotation.annotators import Reading  # noqa: PLC0415
     from deid_annotation.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
@@ -124,9 +124,9 @@ def corrections(  # noqa: PLR0913 - one parameter per option of the command line
     read: ReadOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Say what a correction of the gold changed.
+    """Say what a correction of annotations changed.
 
-    With spans files, their scores on the gold as it was and as it is.
+    With spans files, their scores on the annotations as they were and as they are.
     """
     from deid_annotation.annotators import Reading  # noqa: PLC0415
     from deid_annotation.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs

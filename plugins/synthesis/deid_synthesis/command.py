@@ -36,7 +36,7 @@ def make(
     to: ToOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Make synthetic notes with gold spans."""
+    """Make synthetic notes with annotated spans."""
     written_as = out_format(out, to)
     check_out(out, inputs=[], is_folder=written_as.is_folder)
     made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))

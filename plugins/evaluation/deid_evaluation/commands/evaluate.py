@@ -80,7 +80,7 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     as_json: JsonOption = False,
     markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
 ) -> int:
-    """Score spans against gold.
+    """Score spans on annotated notes.
 
     Strict, relaxed and by character, per category; the report has every metric, with intervals.
     """
