@@ -7,6 +7,10 @@ Each module enters its commands in ``app`` when it is imported, which is when on
 which module has which. The folders are the tasks.
 """
 
+import gc
+
 from deid_assets.cli.app import app
 
 __all__ = ["app"]
+
+gc.set_threshold(100_000)  # commands make many objects and hardly a cycle; looking for them took a tenth of the time

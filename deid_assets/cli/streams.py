@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ __all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "
 
 CHUNK_CHARS = 250_000
 """Text given to a detector at once, and a step of the progress line."""
+MAX_CHUNK_CHARS = 2_000_000
+QUICK_S = 1.0
 BATCH_CHARS = 16_000_000
 """Text of a batch, about, as in the graph: a draw of its notes is searched, and no surrogate is one of its values."""
 PATIENTS_CHARS = 1_000_000
@@ -148,8 +151,12 @@ class NoteSource:
         else:
             yield from _whole_patients(self.read(), last, chars)
 
-    def chunks(self, withheld: Withheld) -> Iterator[list[Note]]:
-        """Yield lists of notes of about ``CHUNK_CHARS`` characters; faults are reported and passed over.
+    def chunks(self, withheld: Withheld, *, growing: bool = False) -> Iterator[list[Note]]:
+        """Yield lists of notes of about ``CHUNK_CHARS`` characters or more; faults are reported and passed over.
+
+        Args:
+            withheld: Where faults are reported.
+            growing: Whether they grow up to ``MAX_CHUNK_CHARS`` where each is done before the next is taken, and soon.
 
         Raises:
             InputError: There was no note that could be read.
@@ -165,9 +172,23 @@ class NoteSource:
                     is_empty = False
                     yield found.note
 
-        yield from chunks_of(notes(), CHUNK_CHARS)
+        yield from _growing_chunks(notes()) if growing else chunks_of(notes(), CHUNK_CHARS)
         if is_empty:
             raise InputError(f"{self.path}: no note could be read; nothing was written")
+
+
+def _growing_chunks(notes: Iterator[Note]) -> Iterator[list[Note]]:
+    """Yield lists of notes, twice as much text as before while a list is done within ``QUICK_S``.
+
+    A quick detector reads much text at once faster, as its tables stay in the processor's cache; with a slow one, the
+    progress line must move.
+    """
+    chars = CHUNK_CHARS
+    while chunk := next(chunks_of(notes, chars), None):
+        started = time.monotonic()
+        yield chunk
+        if time.monotonic() - started < QUICK_S:
+            chars = min(2 * chars, MAX_CHUNK_CHARS)
 
 
 def _whole_patients(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deid_assets.cli import streams
 from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, SpansFile, Withheld, read_options
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
@@ -52,6 +53,18 @@ def test_chunks_hold_every_note_once_in_order_and_are_no_larger_than_need_be(fol
     assert [note for chunk in chunks for note in chunk] == notes
     assert len(withheld) == 0
     assert all(sum(map(len, chunk[:-1])) < CHUNK_CHARS for chunk in chunks)
+
+
+def test_chunks_grow_while_they_are_done_soon_and_not_otherwise(folder, monkeypatch):
+    path = folder / "many.jsonl"
+    write_notes(path, (Annotated(Note(f"n{number}", "x" * (CHUNK_CHARS // 4))) for number in range(100)))
+    source = NoteSource(path, None, "en", read_options([], annotations=False))
+    quick = [len(chunk) for chunk in source.chunks(Withheld(), growing=True)]
+    monkeypatch.setattr(streams, "QUICK_S", 0.0)
+    slow = [len(chunk) for chunk in source.chunks(Withheld(), growing=True)]
+
+    assert quick == [4, 8, 16, 32, 32, 8]
+    assert slow == [4] * 25
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])

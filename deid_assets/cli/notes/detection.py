@@ -72,7 +72,7 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
 
     def found() -> Iterator[SpanSet]:
         with progress("detecting") as advance:
-            for chunk, outcomes in detection.over(source.chunks(withheld)):
+            for chunk, outcomes in detection.over(source.chunks(withheld, growing=jobs == 1)):
                 for outcome in outcomes:
                     if isinstance(outcome, Failed):
                         withheld.failed(outcome)
