@@ -139,3 +139,8 @@ def _is_debugging() -> bool:
 def say(line: str) -> None:
     """Write a line to standard error, where it does not mix with results."""
     typer.echo(line, err=True)
+
+
+def say_in_amber(line: str) -> None:
+    """Write a line on what is not known, which is no failure, to standard error."""
+    typer.secho(line, err=True, fg=typer.colors.YELLOW)

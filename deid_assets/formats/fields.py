@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NoReturn
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import MAX_SPANS, Span, SpanSet
 from deid_assets.formats.annotated import Annotation, ParsedNote, Problem, RecordError
 from deid_assets.formats.options import Columns, ReadOptions
+from deid_assets.system import strict_json
 
 _MAX_OFFSET = 2**53
 """Beyond it, JSON readers of other languages round."""
@@ -22,24 +22,13 @@ def parse_json(text: str) -> object:
         RecordError: Not JSON, or JSON with NaN, infinity, a key twice, or nesting too deep to read.
     """
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        return strict_json.loads(text)
     except json.JSONDecodeError as error:
         raise RecordError("malformed", f"not JSON from character {error.pos}; write one object per line") from None
-    except (RecursionError, ValueError) as error:
-        reason = error.reason if isinstance(error, RecordError) else "a number or the nesting is too long to read"
-        raise RecordError("malformed", f"{reason}; write plain JSON") from None
-    return value
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise RecordError("malformed", "holds NaN or an infinity, which are not JSON")
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        raise RecordError("malformed", "an object has a key twice")
-    return record
+    except strict_json.StrictError as error:
+        raise RecordError("malformed", f"{error}; write plain JSON") from None
+    except ValueError:
+        raise RecordError("malformed", "a number is too long to read; write plain JSON") from None
 
 
 def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> ParsedNote:

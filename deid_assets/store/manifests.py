@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.store.signing import PublicKey, ReleaseSigner
+from deid_assets.system import strict_json
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -46,9 +46,19 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
     return manifest
 
 
+def check_name(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Check that a folder has the name under which it was signed: a renamed one passes for another.
+
+    Raises:
+        ProvenanceError: It has not.
+    """
+    if folder.resolve().name != manifest.get("batch"):
+        raise ProvenanceError(f"{folder}: not the folder {manifest.get('batch')!r} that was signed; rename it so")
+
+
 def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest: Any = strict_json.loads(path.read_bytes())
         files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
     except FileNotFoundError:
         raise InputError(f"{path.parent}: no {MANIFEST}; name the folder of one released batch") from None

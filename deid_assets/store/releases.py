@@ -11,6 +11,7 @@ from typing import Any
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.store.manifests import MANIFEST, verify_release
 from deid_assets.store.signing import PublicKey, ReleaseSigner
+from deid_assets.system import strict_json
 
 RELEASES = "releases.json"
 
@@ -47,7 +48,7 @@ class ReleaseList:
             ProvenanceError: It is damaged, altered or signed with another key.
         """
         try:
-            document = json.loads(path.read_bytes())
+            document: Any = strict_json.loads(path.read_bytes())
             signature = str(document.pop("signature"))
             entries = tuple(Release(**entry) for entry in document["releases"])
         except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,22 @@ class PublicKey:
     @property
     def fingerprint(self) -> str:
         """First 16 hexadecimal digits of the key's SHA-256, to be compared over another channel."""
-        return hashlib.sha256(self._key.public_bytes_raw()).hexdigest()[:16]
+        return self._digest[:16]
+
+    @property
+    def _digest(self) -> str:
+        return hashlib.sha256(self._key.public_bytes_raw()).hexdigest()
+
+    def has_fingerprint(self, told: str) -> bool:
+        """Whether the key's SHA-256 begins with these hexadecimal digits: 16 of them, or up to all 64.
+
+        Raises:
+            InputError: They are fewer, or no such digits.
+        """
+        wanted = told.replace(":", "").lower()
+        if not re.fullmatch("[0-9a-f]{16,64}", wanted):
+            raise InputError("a fingerprint has 16 to 64 hexadecimal digits; copy it as the sender told it to you")
+        return self._digest.startswith(wanted)
 
     def to_pem(self) -> bytes:
         """Return the content of a key file."""

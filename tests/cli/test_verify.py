@@ -104,3 +104,112 @@ def test_a_manifest_of_an_earlier_version_is_read(deid, release, tmp_path, field
 
     assert ran.code == 0
     assert "measured on 30 annotated notes: 198 of 200 identifiers covered, at least 0.9642" in ran.err
+
+
+def test_a_key_that_lies_in_the_working_directory_is_not_trusted(deid, release, tmp_path, monkeypatch):
+    """Whoever sends a release may send a ``.deid`` with it."""
+    monkeypatch.delenv("DEID_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    key_file(tmp_path / ".deid" / "release-public-key.pem")
+
+    ran = deid("verify", release)
+
+    assert ran.code == 2
+    assert "whose signature?" in ran.err
+
+
+@pytest.mark.parametrize("place", ["b-1", ".deid"])
+def test_a_key_is_pinned_by_its_fingerprint(deid, release, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest.pop("signature")
+    if place == "b-1":
+        manifest["files"]["release-public-key.pem"] = hashlib.sha256(SIGNER.public.to_pem()).hexdigest()
+    (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    key_file(tmp_path / place / "release-public-key.pem")
+
+    assert deid("verify", release, "--fingerprint", SIGNER.public.fingerprint).code == 0
+    assert deid("verify", release, "--fingerprint", OTHER.public.fingerprint).code == 2
+    for wrong in (SIGNER.public.fingerprint[:8], "not-a-fingerprint", ""):
+        assert deid("verify", release, "--fingerprint", wrong).code == 2
+
+
+def test_a_file_and_a_fingerprint_must_agree(deid, release, tmp_path):
+    key = key_file(tmp_path / "their.pem")
+
+    assert deid("verify", release, "--public-key", key, "--fingerprint", SIGNER.public.fingerprint).code == 0
+    assert deid("verify", release, "--public-key", key, "--fingerprint", OTHER.public.fingerprint).code == 2
+
+
+DOUBLED = {
+    "before what was signed": lambda text: '{"measured": true, "counts": {"notes": 9}, ' + text[1:],
+    "in an object of it": lambda text: text.replace('"counts": {', '"counts": {"notes": 9, '),
+    "a constant": lambda text: '{"x": NaN, ' + text[1:],
+    "in another encoding": lambda text: text.encode("utf-16"),
+    "nested": lambda text: '{"x": ' + "[" * 200_000 + "]" * 200_000 + ", " + text[1:],
+}
+
+
+@pytest.mark.parametrize("change", DOUBLED.values(), ids=DOUBLED)
+def test_json_that_means_two_things_is_refused(deid, release, tmp_path, change):
+    path = release / "manifest.json"
+    changed = change(path.read_text())
+    path.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
+
+    ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
+
+    assert ran.code == 2
+    assert "not the manifest of a release" in ran.err
+
+
+def test_a_renamed_folder_is_refused(deid, release, tmp_path):
+    key = key_file(tmp_path / "their.pem")
+    release.rename(tmp_path / "b-2")
+
+    ran = deid("verify", tmp_path / "b-2", "--public-key", key)
+
+    assert ran.code == 2
+    assert "not the folder 'b-1' that was signed" in ran.err
+    assert deid("verify", tmp_path / "b-2", "--unsigned").code == 2
+
+
+@pytest.fixture
+def redacted(deid, tmp_path):
+    """What ``deid deidentify`` writes, and what it says."""
+    (tmp_path / "notes.jsonl").write_text('{"id": "n1", "text": "Seen by Dr. Jane Miller.", "lang": "en"}\n')
+    ran = deid("deidentify", tmp_path / "notes.jsonl", "--policy", "tag", "--out", tmp_path / "out", "--json")
+    assert ran.code == 0, ran.err
+    return tmp_path / "out", ran
+
+
+def test_what_deidentify_writes_is_signed_and_says_that_nobody_measured_it(deid, redacted):
+    out, ran = redacted
+    assert "not measured: " in ran.err
+    assert "released" not in ran.err + ran.out
+    assert (ran.json["measured"], ran.json["redacted"]) == (False, 1)
+    assert json.loads((out / "report.json").read_text())["measured"] is False
+
+    checked = deid("verify", out, "--fingerprint", ran.json["fingerprint"])
+
+    assert checked.code == 0
+    assert "as redacted by deid deidentify" in checked.err
+    assert "not measured: " in checked.err
+
+
+@pytest.mark.parametrize("name", ["notes.jsonl", "report.json", "release-public-key.pem", "manifest.json"])
+def test_what_deidentify_wrote_is_seen_to_be_altered(deid, redacted, name):
+    out, ran = redacted
+    content = (out / name).read_bytes()
+    (out / name).write_bytes(content.replace(b"false", b"true") if b"false" in content else content + b"\n")
+
+    assert deid("verify", out, "--fingerprint", ran.json["fingerprint"]).code == 2
+
+
+def test_the_key_of_the_environment_signs_every_folder(deid, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEID_KEY", "5a" * 32)
+    (tmp_path / "notes.jsonl").write_text('{"id": "n1", "text": "Seen by Dr. Jane Miller."}\n')
+    found = {
+        deid("deidentify", tmp_path / "notes.jsonl", "--out", tmp_path / name, "--json").json["fingerprint"]
+        for name in ("one", "two")
+    }
+    assert found == {ReleaseSigner(Key(bytes.fromhex("5a" * 32))).public.fingerprint}

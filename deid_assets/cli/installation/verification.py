@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated as Arg
@@ -10,10 +11,10 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app, guarded, say, say_in_amber
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.store.manifests import verify_release
+from deid_assets.store.manifests import check_name, verify_release
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey
 
@@ -25,7 +26,11 @@ def verify(
     *,
     public_key: Arg[
         Path | None,
-        typer.Option(metavar="FILE", help=f"The {PUBLIC_KEY} of who released; this home's when not given."),
+        typer.Option(metavar="FILE", help=f"The {PUBLIC_KEY} of who released, as they gave it to you."),
+    ] = None,
+    fingerprint: Arg[
+        str | None,
+        typer.Option(metavar="HEX", help="Fingerprint of that key, as they told it to you over another channel."),
     ] = None,
     releases: Arg[
         Path | None,
@@ -40,15 +45,16 @@ def verify(
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
     """Check a release against its manifest, its signature against a public key, and that it is the newest."""
-    if unsigned and (public_key or releases):
-        raise InputError("--unsigned checks no signature; leave it out, or --public-key and --releases")
+    if unsigned and (public_key or fingerprint or releases):
+        raise InputError("--unsigned checks no signature; leave it out, or --public-key, --fingerprint and --releases")
     if unsigned:
         manifest, key, lists = verify_release(folder, key=None), None, []
     else:
-        key = PublicKey.read(public_key or _own_key())
+        key = _trusted_key(folder, public_key, fingerprint)
         manifest, lists = verify_release(folder, key=key), _lists(folder, releases)
         for path in lists:
             ReleaseList.read(path, key=key).check(folder, key=key)
+    check_name(folder, manifest)
     if as_json:
         typer.echo(
             json.dumps({**manifest, "signature_checked": key is not None, "held_against_list": bool(lists)}, indent=1)
@@ -56,15 +62,15 @@ def verify(
     else:
         counts = manifest.get("counts", {})
         say(
-            f"{folder}: as released; batch {manifest.get('batch')}, {counts.get('notes')} notes, "
+            f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')} notes, "
             f"policy {manifest.get('policy', {}).get('name')}, made {manifest.get('created_at')}"
         )
         _say_what_is_known(manifest)
     if key is None:
         say("the signature was not checked: anyone could have written this manifest")
     else:
-        say(f"signed with the key {key.fingerprint} of {public_key or _own_key()}")
-        if not lists:
+        say(f"signed with the key {key.fingerprint}")
+        if not lists and not manifest.get("made_by"):
             say(f"an older release would pass too: name the list of releases, {RELEASES}, with --releases")
     return 0
 
@@ -82,7 +88,7 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
     """Repeat whether anybody measured what was missed, and who approved the release."""
     measurement = manifest.get("measurement") or {}
     if not manifest.get("measured"):
-        say(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
+        say_in_amber(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
     else:
         say(
             f"measured on {measurement['annotated_notes']:,} annotated notes: {_covered(measurement):,} of "
@@ -97,16 +103,31 @@ def _covered(measurement: Mapping[str, Any]) -> int:
     return int(measurement["covered" if "covered" in measurement else "hidden"])
 
 
-def _own_key() -> Path:
-    """Return the public key of this home.
+def _made(manifest: Mapping[str, Any]) -> str:
+    """Return what was done: only an installation releases, after its checks."""
+    return f"redacted by {manifest['made_by']}" if manifest.get("made_by") else "released"
+
+
+def _trusted_key(folder: Path, public_key: Path | None, fingerprint: str | None) -> PublicKey:
+    """Return the public key that the caller gave, or that has the fingerprint that the caller gave.
+
+    A key that lies beside what is verified, or in the working directory, is whoever's put it there.
 
     Raises:
-        InputError: It has none: nothing was released here.
+        InputError: Neither was given, or no key has the fingerprint.
     """
-    path = Settings.load().home / PUBLIC_KEY
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no public key here to check the signature with; name one with --public-key, "
-            "or check no signature with --unsigned"
-        )
-    return path
+    home = os.environ.get("DEID_HOME")  # the default is a folder of the working directory
+    named = public_key or (Path(home) / PUBLIC_KEY if home and not fingerprint else None)
+    if fingerprint is None:
+        if named is None:
+            raise InputError(
+                f"whose signature? Name their {PUBLIC_KEY} with --public-key, or its fingerprint with --fingerprint; "
+                "--unsigned checks no signature"
+            )
+        return PublicKey.read(named)
+    for path in filter(None, [named, folder / PUBLIC_KEY, Settings.load().home / PUBLIC_KEY]):
+        if path.is_file() and (key := PublicKey.read(path)).has_fingerprint(fingerprint):
+            return key
+        if path == public_key:
+            raise InputError(f"{path}: not the key with fingerprint {fingerprint}; ask its owner for the file")
+    raise InputError(f"no key with fingerprint {fingerprint} is here; name its file with --public-key")

@@ -1,4 +1,4 @@
-"""``deid deidentify``: from notes to a folder with the text that may leave and a short report."""
+"""``deid deidentify``: from notes to a folder with the redacted text, a short report and a signed manifest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated as Arg
 import typer
 
 import deid_assets
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app, guarded, say, say_in_amber
 from deid_assets.cli.arguments import (
     DETECTOR_HELP,
     DetectorSettingOption,
@@ -29,6 +29,7 @@ from deid_assets.cli.arguments import (
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.notes.recording import versions_of
 from deid_assets.cli.notes.redaction import Redaction
+from deid_assets.cli.notes.signing import sign_folder, unmeasured
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, Withheld, progress, read_options
 from deid_assets.core.detector import Failed
@@ -50,7 +51,7 @@ class _Report:
     """Counts of a run."""
 
     notes: int = 0
-    released: int = 0
+    redacted: int = 0
     replaced: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     withheld: Counter[str] = field(default_factory=Counter)
@@ -66,7 +67,7 @@ class _Report:
             if isinstance(outcome, Failed):
                 self.withheld[f"{outcome.error} in {outcome.stage}"] += 1
                 continue
-            self.released += 1
+            self.redacted += 1
             self.replaced.update(edit.label.value for edit in outcome.edits)
             self.fallbacks.update({label.value: count for label, count in outcome.fallbacks.items()})
 
@@ -98,7 +99,8 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     """De-identify notes: detect, resolve, spread, redact, verify.
 
     What is found in one note is covered in the patient's other notes. A note in which a known value is left, or in
-    whose redacted text the detectors still find something, is withheld. The folder gets notes.jsonl and report.json.
+    whose redacted text the detectors still find something, is withheld. The folder gets notes.jsonl, report.json and
+    a signed manifest.json, which deid verify reads. Nobody measured what was missed: that takes annotated notes.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
@@ -110,7 +112,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     redaction.require_packs(source)
     withheld, report = Withheld(), _Report()
 
-    def released() -> Iterator[Annotated]:
+    def redacted() -> Iterator[Annotated]:
         with progress("detecting and redacting") as advance:
             pipeline = _pipeline(detection, redaction, resolve_by or "union", advance)
             for batch in source.batches(withheld):
@@ -123,21 +125,27 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
                         yield Annotated(redaction.released(note, outcome))
 
     out.mkdir(parents=True, exist_ok=True)
-    write_notes(out / NOTES, released(), format="jsonl")
+    write_notes(out / NOTES, redacted(), format="jsonl")
     document = {
         "software": f"deid-assets {deid_assets.__version__}",
         "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
         "detectors": versions_of(named),
         "resolve": resolve_by or "union",
-        **report.figures(),
-        "unreadable": len(withheld) - sum(report.withheld.values()),
     }
+    measured = unmeasured(report.notes)
+    unreadable = len(withheld) - sum(report.withheld.values())
     with atomic_file(out / REPORT) as file:
-        file.write((json.dumps(document, indent=1) + "\n").encode())
+        told = {**document, **measured, **report.figures(), "unreadable": unreadable}
+        file.write((json.dumps(told, indent=1) + "\n").encode())
+    counts = {"notes": report.redacted, "withheld": len(withheld)}
+    fingerprint = sign_folder(out, {"made_by": "deid deidentify", **document, **measured, "counts": counts})
     for reason, count in sorted(report.withheld.items()):
         say(f"withheld {count:,}: {reason}")
-    counted = {"notes": report.notes, "released": report.released, "replacements": report.replaced.total()}
-    return finish(counted, withheld, out, more=report.figures(), as_json=as_json)
+    say_in_amber(f"not measured: {measured['measurement']['reason']} Draw notes to annotate with `deid sample`")
+    say(f"signed with the key {fingerprint}: deid verify {out} --fingerprint {fingerprint}")
+    counted = {"notes": report.notes, "redacted": report.redacted, "replacements": report.replaced.total()}
+    more = {**report.figures(), **measured, "fingerprint": fingerprint}
+    return finish(counted, withheld, out, more=more, as_json=as_json)
 
 
 def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
