@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -48,11 +48,13 @@ class Wanted:
 
     Args:
         only: Assets; all of the job when not given.
+        without: Assets that are left as they are.
         again: Also what is up to date.
         tags: Of the runs.
     """
 
     only: AbstractSet[dg.AssetKey] | None = None
+    without: AbstractSet[dg.AssetKey] = frozenset()
     again: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -91,8 +93,22 @@ class Graph:
     installation: Installation
     instance: dg.DagsterInstance
 
-    def make(self, passes: Sequence[Pass], console: Console, wanted: Wanted | None = None) -> Outcome:
-        """Make what is not up to date, pass after pass, until all is made or Ctrl-C is pressed."""
+    def make(
+        self,
+        passes: Sequence[Pass],
+        console: Console,
+        wanted: Wanted | None = None,
+        *,
+        until: Callable[[], bool] | None = None,
+    ) -> Outcome:
+        """Make what is not up to date, pass after pass, until all is made or Ctrl-C is pressed.
+
+        Args:
+            passes: In this order.
+            console: Where what is made is shown.
+            wanted: All that is not up to date when not given.
+            until: Asked after each pass; once it holds, the rest is not begun.
+        """
         outcome, wanted = Outcome(), wanted or Wanted()
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as progress, _stopping(console):
@@ -101,6 +117,8 @@ class Graph:
                     check_stop()
                     self._make(one, wanted, outcome, progress, f"{n}/{len(passes)}  {one.shown}")
                     check_stop()
+                    if until is not None and until():
+                        break
                 except Stopped:
                     outcome.stopped = True
                     outcome.left += [left for left in passes[n - 1 :] if self._chosen(left, wanted)]
@@ -145,7 +163,8 @@ class Graph:
 
     def _chosen(self, one: Pass, wanted: Wanted) -> list[dg.AssetKey]:
         keys = self._job(one).asset_layer.executable_asset_keys
-        wished = [key for key in keys if wanted.only is None or key in wanted.only]
+        named = keys if wanted.only is None else wanted.only
+        wished = [key for key in keys if key in named and key not in wanted.without]
         if wanted.again or not wished:
             return wished
         stale = [key for key in stale_assets(self.defs, self.installation, one.batch, self.instance) if key in wished]

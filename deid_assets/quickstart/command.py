@@ -21,9 +21,8 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, open_instance
-from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.runs import Graph, Pass, own_console
+from deid_assets.defs.runs import Graph, own_console
 from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.intake.landing import landing_store, left_alone, take_in
 from deid_assets.intake.parts import waiting
@@ -32,8 +31,8 @@ from deid_assets.intake.states import batch_ids, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals
 from deid_assets.own_plugins import described
 from deid_assets.quickstart.overview import show_overview
+from deid_assets.quickstart.passes import is_approved, make_all
 from deid_assets.quickstart.sample import write_sample
-from deid_assets.store.approvals import find_approval
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_assets.system.owned import sweep_parts
@@ -120,12 +119,7 @@ def _run(installation: Installation, console: Console) -> int:
     with open_instance(installation.settings.dagster_home) as instance:
         known = open_batches(installation.settings, installation.files)
         instance.add_dynamic_partitions(batches.name or "", known)
-        per_batch = [
-            Pass(job, batch)
-            for batch in known
-            for job in (MAIN_JOB, *([APPROVE_JOB] if _is_approved(installation, batch) else []))
-        ]
-        outcome = Graph(defs, installation, instance).make([Pass(TRAINING_JOB), *per_batch, Pass(NIGHTLY_JOB)], console)
+        outcome = make_all(Graph(defs, installation, instance), known, console)
     if outcome.stopped:
         outcome.show_left(console, "the same command")
         return INTERRUPTED
@@ -138,13 +132,9 @@ def _run(installation: Installation, console: Console) -> int:
     return 1 if outcome.faults else 0
 
 
-def _is_approved(installation: Installation, batch: str) -> bool:
-    return installation.settings.release.approval and find_approval(installation.files, batch) is not None
-
-
 def _waiting(installation: Installation, batch: str) -> str:
     """Return what somebody must do before a batch leaves; empty where nothing."""
     page = page_of(installation.settings, batch)
-    if not installation.settings.release.approval or not page.exists() or _is_approved(installation, batch):
+    if not installation.settings.release.approval or not page.exists() or is_approved(installation, batch):
         return ""
     return f"batch {batch} waits for approval: read {page} and run `deid approve` with it"

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from io import StringIO
 
 import dagster as dg
 import pytest
+from rich.console import Console
 
 from deid_assets import plugins
 from deid_assets.assets.training import judged_on
@@ -13,6 +15,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
+from deid_assets.defs.runs import Graph
+from deid_assets.quickstart.passes import idle_taggers, make_all
 from deid_assets.store.files import ALL
 from deid_assets.training import CARD
 from deid_resources.installation import installation_resource
@@ -89,6 +93,53 @@ def needs():
             pytest.skip(f"not installed: {', '.join(sorted(missing))}")
 
     return check
+
+
+def make_everything(installation, known):
+    """What ``make run`` does, and what it printed."""
+    installation.instance.add_dynamic_partitions("batches", known)
+    console = Console(file=StringIO(), width=200)
+    outcome = make_all(Graph(installation.definitions(), installation.opened(), installation.instance), known, console)
+    assert not outcome.stopped
+    return outcome.faults, console.file.getvalue()
+
+
+def test_a_tagger_in_shadow_is_not_trained_before_notes_with_gold_arrive(
+    installation, note_record, note_records, needs
+):
+    needs("crf")
+    with_recipe(installation, CRF, ensemble=["stencil"], gates="recall = {}\ntagger_f1 = 0.0")
+    story = "Chest pain since noon, relieved by rest."
+    plain = note_record(1, story, person="Zedmarlow", record=4_000_001, gold=False)
+    first = installation.receive([plain], name="plain.jsonl")
+
+    faults, said = make_everything(installation, [first])
+
+    files = installation.opened().files
+    assert "Not trained: mine." in said
+    assert faults == []
+    assert files.find("tagger_mine", ALL) is None
+    assert files.find("training_corpus", ALL) is None
+    assert files.find("spans_mine", first) is None
+    assert files.find("released_corpus", first) is not None
+    assert "made" not in make_everything(installation, [first])[1]
+
+    second = installation.receive(note_records(20), name="annotated.jsonl")
+    faults, said = make_everything(installation, [first, second])
+
+    assert "Not trained" not in said
+    assert faults == []
+    assert files.find("tagger_mine", ALL) is not None
+    assert {*files.batches("spans_mine")} == {first, second}
+    assert files.find("scorecard_mine", ALL) is not None
+
+
+def test_a_tagger_of_the_ensemble_is_trained_for_notes_without_gold(installation, note_record, needs):
+    needs("crf")
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"])
+    installation.receive([note_record(1, "Fell on ice.", person="Zedquill", record=4_000_001, gold=False)])
+
+    assert idle_taggers(installation.opened()) == []
 
 
 def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note_records, needs):
