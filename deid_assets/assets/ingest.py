@@ -130,7 +130,7 @@ def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Not
             note_id = found.what.note.note_id
             faults.append(Found("", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)))
         else:
-            notes.append(with_language_code(found.what.note, lang))
+            notes.append(with_language_code(found.what.note, lang, body=found.what.body))
     return notes, faults
 
 
@@ -161,14 +161,14 @@ def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withh
     return list(withheld.values())
 
 
-def with_language_code(note: Note, lang: str | None = None) -> Note:
-    """Return the note with an ISO 639-1 code for its language: what it names, else ``lang``, else what its text tells.
+def with_language_code(note: Note, lang: str | None = None, *, body: str | None = None) -> Note:
+    """Return the note with an ISO 639-1 code for its language: what it names, else ``lang``, else what its body tells.
 
     The field may hold anything, and what it holds is shown, catalogued and released.
     """
     code = re.split(r"[-_]", note.lang or "", maxsplit=1)[0].lower()
     if code not in CODES:
-        code = lang or language_of(note.text) or ""
+        code = lang or language_of(note.text if body is None else body) or ""
     return replace(note, lang=code if code in CODES else None)
 
 

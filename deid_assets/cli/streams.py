@@ -109,8 +109,8 @@ class NoteSource:
         )
         for found in notes:
             if isinstance(found, Annotated) and found.note.lang is None:
-                lang = self.lang or language_of(found.note.text)
-                yield Annotated(replace(found.note, lang=lang), found.spans)
+                lang = self.lang or language_of(found.body)
+                yield replace(found, note=replace(found.note, lang=lang))
             else:
                 yield found
 

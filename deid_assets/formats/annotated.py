@@ -19,10 +19,17 @@ class Annotated:
         note: The note.
         spans: Its spans; ``None`` where the source carries no annotation for this note, which is not the same
             as an annotation that found nothing.
+        body_chars: Characters at the beginning of the text that a document shows, where it hides more; see ``body``.
     """
 
     note: Note
     spans: SpanSet | None = None
+    body_chars: int | None = field(default=None, compare=False)
+
+    @property
+    def body(self) -> str:
+        """The text that tells the language: without what a document hides, such as field codes and properties."""
+        return self.note.text[: self.body_chars]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class ParsedNote:
         annotation_file: Relative name of the file with the annotations, where it is another.
         fold_blanks: The source replaces line breaks and tabs by spaces in covered text.
         in_code_points: The reader converted the fragments to code points.
+        body_chars: Characters at the beginning of the text that are shown, where a document hides more.
     """
 
     file: str
@@ -124,6 +132,7 @@ class ParsedNote:
     annotation_file: str = ""
     fold_blanks: bool = False
     in_code_points: bool = False
+    body_chars: int | None = None
 
 
 def is_note_id(note_id: str | None) -> bool:

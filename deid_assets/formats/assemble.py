@@ -28,7 +28,7 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
     if isinstance(note, Fault):
         return [note]
     if parsed.annotations is None and not parsed.problems:
-        return Annotated(note)
+        return Annotated(note, body_chars=parsed.body_chars)
     if parsed.in_code_points:
         options = replace(options, offsets="codepoint")
     annotations = parsed.annotations or ()
@@ -53,7 +53,7 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
             Fault.at(file, problem.kind, problem.reason, line=problem.line or parsed.line, note_id=note.note_id)
             for problem in problems
         ]
-    return Annotated(note, SpanSet.of(note, spans))
+    return Annotated(note, SpanSet.of(note, spans), parsed.body_chars)
 
 
 def _note(parsed: ParsedNote, options: ReadOptions) -> Note | Fault:

@@ -1,8 +1,9 @@
 """DOCX (ECMA-376, WordprocessingML): one file per note, read with all text that it shows or hides.
 
 Order of the text: headers, body, footers, footnotes, endnotes, comments, building blocks, charts and diagrams, custom
-XML, and then one line each for what is hidden: authors, descriptions of pictures, field codes, document variables and
-targets of links, and the document properties as ``name: value``. A text box follows the paragraph that holds it.
+XML, and then one line each for what is hidden: descriptions of pictures, field codes, document variables and targets
+of links, and, where asked for, the document properties as ``name: value``. A text box follows the paragraph that holds
+it. Names of who made, saved, changed or commented the document are left out.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from deid_assets.extending.formats import (
     WriteOptions,
 )
 from deid_document_formats.docx_text import blocks_of, hidden_in, local_name
+from deid_document_formats.options import Documents
 from deid_document_formats.revisions import attachment_faults, hidden_lines, without_text
 from deid_document_formats.writing import write_documents
 
@@ -69,19 +71,16 @@ _PROPERTY_NAMES = frozenset(
     [
         "title",
         "subject",
-        "creator",
         "keywords",
         "description",
-        "lastModifiedBy",
         "category",
         "contentStatus",
         "identifier",
-        "Manager",
         "Company",
         "HyperlinkBase",
     ]
 )
-"""Properties that people fill in; the others are dates, counts and the name of the program."""
+"""Properties that people fill in; the others are dates, counts, names of who worked on it, and that of the program."""
 _PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".emf", ".wmf", ".svg", ".webp"})
 _FONTS = frozenset({".odttf", ".fntdata"})
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -104,7 +103,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note, and a fault for each document that is embedded in it."""
     try:
         parts = _parts(source.path, options)
-        text = _text(parts)
+        body, hidden = _text(parts, with_properties=options.of(Documents).properties)
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return
@@ -120,10 +119,11 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     ):
         yield _no_docx(source)
         return
+    text = "\n".join([body, *hidden])
     if not text.strip() and (parts.pictures or not text):
         yield without_text(source, pictures=parts.pictures)
     else:
-        yield ParsedNote(source.name, source.note_id, text)
+        yield ParsedNote(source.name, source.note_id, text, body_chars=len(body))
     yield from attachment_faults(source, parts.attachments, options)
 
 
@@ -186,7 +186,8 @@ def _too_large() -> RecordError:
     return RecordError("too-large", reason)
 
 
-def _text(parts: _Parts) -> str:
+def _text(parts: _Parts, *, with_properties: bool) -> tuple[str, list[str]]:
+    """Return what a document shows, and a line for each thing that it hides."""
     ordered: list[tuple[int, int, str]] = []
     properties: list[str] = []
     hidden: list[str] = []
@@ -194,7 +195,7 @@ def _text(parts: _Parts) -> str:
         kind = local_name(root)
         hidden += hidden_in(root)
         if kind in _PROPERTIES:
-            properties += _properties(root)
+            properties += _properties(root) if with_properties else []
         elif kind not in _WITHOUT_TEXT:
             place = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
             ordered.append((place, len(name), name))
@@ -209,7 +210,7 @@ def _text(parts: _Parts) -> str:
     except RecursionError:
         raise RecordError("malformed", "nests tables or fields too deeply; save it again") from None
     text = "\n".join(lines)
-    return "\n".join([*lines, *hidden_lines([*hidden, *properties], text)])
+    return text, hidden_lines([*hidden, *properties], text)
 
 
 def _plain(root: Element) -> list[str]:

@@ -134,7 +134,7 @@ def _symbol(element: Element) -> str:
 
 
 def hidden_in(root: Element) -> Iterator[str]:
-    """Yield field codes, authors, descriptions and targets of links, in the order of the part."""
+    """Yield field codes, descriptions and targets of links, in the order of the part."""
     code: list[str] = []
     for element in root.iter():
         name = local_name(element)
@@ -145,7 +145,7 @@ def hidden_in(root: Element) -> Iterator[str]:
             code = []
         for attribute, value in element.attrib.items():
             key = attribute.rpartition("}")[2]
-            if key == "author" or key in _HIDDEN_ATTRIBUTES.get(name, ()):
+            if key in _HIDDEN_ATTRIBUTES.get(name, ()):
                 yield value
         if name == "Relationship" and element.get("TargetMode") == "External":
             yield element.get("Target", "")

@@ -23,6 +23,9 @@ class Documents(FormatOptions):
             the page as empty. A PDF without any text is a fault either way.
         attachments: What a document carries besides its text: ``fault`` gives the note and one fault per attachment,
             ``read`` reads those of a mail that are text or documents as notes of their own, ``skip`` leaves all out.
+        properties: Whether a document's title, subject, keywords and the like become text, as ``name: value``. They are no
+            part of what was written about a patient, and are kept by programs from one document to the next. Who made,
+            saved or commented a document is never read.
         timeout_s: Longest time for one PDF.
         max_memory_mib: Address space of the process that reads one PDF, where the system can bound it.
 
@@ -35,6 +38,7 @@ class Documents(FormatOptions):
     layout: bool = False
     blank_pages: BlankPages = "refuse"
     attachments: Attachments = "fault"
+    properties: bool = False
     timeout_s: float = 60.0
     max_memory_mib: int = 2048
 

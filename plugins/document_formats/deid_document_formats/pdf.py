@@ -1,7 +1,8 @@
 """PDF with a text layer: one file per note, pages joined by form feeds. It is read, never written.
 
 After the pages come one line each for the values of form fields (``name: value``), notes in the margin and targets of
-links, and the title, author, subject and keywords as ``name: value``.
+links, and, where asked for, the title, subject and keywords as ``name: value``. Names of who made it or wrote in its
+margin are left out.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         yield fault
     else:
         shown = "\f".join(answer["pages"])
-        yield ParsedNote(source.name, source.note_id, "\n".join([shown, *hidden_lines(answer["hidden"], shown)]))
+        text = "\n".join([shown, *hidden_lines(answer["hidden"], shown)])
+        yield ParsedNote(source.name, source.note_id, text, body_chars=len(shown))
     yield from attachment_faults(source, answer["attachments"], options)
 
 
@@ -70,6 +72,7 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
     request = {
         "path": str(source.path.resolve()),
         "layout": options.of(Documents).layout,
+        "properties": options.of(Documents).properties,
         "max_chars": options.max_note_chars,
         "max_memory_mib": options.of(Documents).max_memory_mib,
         "cpu_s": math.ceil(options.of(Documents).timeout_s) + 1,  # it ends also where this process was killed

@@ -1,6 +1,6 @@
 """The text of one PDF, read in a process of its own: ``python -P -m deid_document_formats.pdf_worker``.
 
-On standard input it takes one JSON object with the path, ``layout``, the most characters, MiB and seconds, and on standard
+On standard input it takes one JSON object with the path, ``layout``, ``properties``, the most characters, MiB and seconds, and on standard
 output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the library's ``warnings``, or
 with the kind of a ``fault``. Whatever a hostile file does to the library ends this process and no other.
 """
@@ -24,8 +24,9 @@ _HARMLESS = re.compile(
     "|Illegal character in NameObject|.* : FloatObject|Detected cycle in outline|Annotation sizes differ"
 )
 """Warnings of pypdf 7 after which no text is missing; any other withholds the note."""
-_INFO = ("/Title", "/Author", "/Subject", "/Keywords")
-_ANNOTATION = ("/Contents", "/T", "/Subj")
+_INFO = ("/Title", "/Subject", "/Keywords")
+_ANNOTATION = ("/Contents", "/Subj")
+"""Not ``/T``, which is who wrote it (ISO 32000-1, table 170)."""
 
 
 class _Warnings(logging.Handler):
@@ -49,7 +50,7 @@ def _bound(*, memory_mib: int, cpu_s: int) -> None:
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def extracted(path: str, *, layout: bool, max_chars: int) -> dict[str, Any]:
+def extracted(path: str, *, layout: bool, properties: bool, max_chars: int) -> dict[str, Any]:
     """Return the pages and what surrounds them, or the kind of a fault."""
     from pypdf import PdfReader  # noqa: PLC0415 - only this process needs it
     from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415
@@ -69,7 +70,7 @@ def extracted(path: str, *, layout: bool, max_chars: int) -> dict[str, Any]:
             left -= len(pages[-1]) + 1
             if left < 0:
                 return {"fault": "too-large"}
-        hidden = list(_hidden(reader))
+        hidden = [*_hidden(reader), *(_properties(reader) if properties else ())]
         attachments = len(list(reader.attachment_list)) + sum(_attached(page) for page in reader.pages)
     except (LimitReachedError, MemoryError):
         return {"fault": "too-large"}
@@ -94,7 +95,7 @@ def _attached(page: PageObject) -> int:
 
 
 def _hidden(reader: PdfReader) -> Iterator[str]:
-    """Yield the values of form fields, notes in the margin, targets of links, and properties."""
+    """Yield the values of form fields, notes in the margin, and targets of links."""
     for name, field in (reader.get_fields() or {}).items():
         value = field.get("/V")
         if value is not None:
@@ -107,6 +108,9 @@ def _hidden(reader: PdfReader) -> Iterator[str]:
             target = action.get_object().get("/URI") if action is not None else None
             if target is not None:
                 yield str(target)
+
+
+def _properties(reader: PdfReader) -> Iterator[str]:
     properties: Mapping[str, Any] = reader.metadata or {}
     for key in _INFO:
         value = properties.get(key)
@@ -118,7 +122,7 @@ def main() -> None:
     """Read one request and write one answer."""
     request = json.load(sys.stdin)
     _bound(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
-    answer = extracted(request["path"], layout=request["layout"], max_chars=request["max_chars"])
+    answer = extracted(**{name: request[name] for name in ("path", "layout", "properties", "max_chars")})
     json.dump(answer, sys.stdout)
 
 

@@ -1,8 +1,8 @@
 """RTF: one file per note, read with all text that it shows or hides.
 
 Order of the text: headers, body, footers, footnotes and endnotes, comments, text boxes, and then one line each for
-what is hidden: field codes, names of authors, what an unknown extension holds, and the document properties as
-``name: value``.
+what is hidden: field codes, what an unknown extension holds, and, where asked for, the document properties as
+``name: value``. Names of who made, saved, changed or commented the document are left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from deid_assets.extending.formats import (
     WriteOptions,
     read_bytes,
 )
+from deid_document_formats.options import Documents
 from deid_document_formats.revisions import attachment_faults, without_text
 from deid_document_formats.rtf_text import RtfText
 from deid_document_formats.writing import write_documents
@@ -39,14 +40,15 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         return
     try:
         document = RtfText(blob)
-        text = document.text()
+        body, hidden = document.text(with_properties=options.of(Documents).properties)
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return
+    text = "\n".join([body, *hidden])
     if not text.strip() and (document.pictures or not text):
         yield without_text(source, pictures=document.pictures)
     else:
-        yield ParsedNote(source.name, source.note_id, text)
+        yield ParsedNote(source.name, source.note_id, text, body_chars=len(body))
     yield from attachment_faults(source, document.objects, options)
 
 

@@ -92,20 +92,17 @@ class RtfText:
             raise RecordError("malformed", "is no RTF; export it again")
         self._run(blob.lstrip())
 
-    def text(self) -> str:
-        """Return the text, sections in order and hidden lines last.
+    def text(self, *, with_properties: bool) -> tuple[str, list[str]]:
+        """Return the text that is shown, sections in order, and the hidden lines.
 
         Raises:
             RecordError: A character was written as half of two.
         """
         lines = [line for name in ORDER for line in self._found.get(name, ()) if name == "body" or line.strip()]
         shown = "\n".join(lines)
-        hidden = [*self._found.get("hidden", ()), *self._found.get("properties", ())]
-        joined = "\n".join([*lines, *hidden_lines(hidden, shown)])
-        try:
-            return joined.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError:
-            raise RecordError("undecodable", "has half of a character; export it again") from None
+        properties = self._found.get("properties", ()) if with_properties else ()
+        hidden = hidden_lines([*self._found.get("hidden", ()), *properties], shown)
+        return _whole(shown), [_whole(line) for line in hidden]
 
     def _run(self, blob: bytes) -> None:
         handlers: dict[str, Callable[[Token], None]] = {
@@ -278,3 +275,11 @@ class RtfText:
         if is_row and self._section.runs and self._section.runs[-1][0] == "\t":
             self._section.runs.pop()  # cells are joined by tabs, not ended
         self._section.end_line()
+
+
+def _whole(text: str) -> str:
+    """Return the text with characters that were written as two made one."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise RecordError("undecodable", "has half of a character; export it again") from None

@@ -23,13 +23,12 @@ SECTIONS = {
 }
 ORDER = ("headers", "body", "footers", "footnotes", "comments", "boxes")
 PROPERTIES = frozenset({
-    "title", "subject", "author", "operator", "keywords", "comment", "doccomm", "manager", "company", "category",
-    "hlinkbase", "propname", "staticval", "linkval", "docvar",
+    "title", "subject", "keywords", "comment", "doccomm", "company", "category", "hlinkbase", "propname", "staticval",
+    "linkval",
 })  # fmt: skip
-HIDDEN = frozenset(
-    {"fldinst", "atnauthor", "atnid", "revtbl", "datafield", "pntxta", "pntxtb", "fname", "formfield", "template"}
-)
+HIDDEN = frozenset({"fldinst", "docvar", "datafield", "pntxta", "pntxtb", "fname", "formfield", "template"})
 WITHOUT_TEXT = frozenset({
+    "author", "operator", "manager", "atnauthor", "atnid", "revtbl",
     "fonttbl", "colortbl", "stylesheet", "listtable", "listoverridetable", "rsidtbl", "generator", "themedata",
     "colorschememapping", "datastore", "latentstyles", "xmlnstbl", "mmathPr", "pgptbl", "filetbl", "panose",
     "falt", "fontemb", "blipuid", "blipdata", "objdata", "objclass", "pnseclvl", "creatim", "atndate", "atnicn",

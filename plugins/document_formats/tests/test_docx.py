@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from deid_assets.cli.streams import NoteSource
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -108,7 +109,7 @@ BODIES = [
     ("simple field", p('<w:fldSimple w:instr="QUOTE Ana">', r("x"), "</w:fldSimple>"), "x\nQUOTE Ana"),
     ("picture with a description", p(r("x"), '<w:r><wp:docPr name="Picture 1" descr="Ana at home"/></w:r>'), "x\nAna at home"),
     ("WordArt", p(r("x"), '<w:r><w:pict><v:shape alt="Bo"><v:textpath string="Ana"/></v:shape></w:pict></w:r>'), "x\nBo\nAna"),
-    ("author of a change", p('<w:ins w:author="Ana Lee">', r("x"), "</w:ins>"), "x\nAna Lee"),
+    ("author of a change", p('<w:ins w:author="Ana Lee">', r("x"), "</w:ins>"), "x"),
     ("formula", p("<m:oMath><m:r><m:t>pH</m:t></m:r></m:oMath>"), "pH"),
 ]  # fmt: skip
 
@@ -150,9 +151,46 @@ def test_every_part_with_text_is_in_the_note_in_one_order(tmp_path):
     )
     assert text_of(blob, tmp_path).split("\n") == [
         *("header 2", "header 10", "body", "footer", "footnote", "endnote", "comment", "building block"),
-        *("custom", "chart", "commenter", "variable", "mailto:link"),
-        *("creator: author", "Manager: manager", "MRN: 77"),
+        *("custom", "chart", "variable", "mailto:link"),
     ]
+
+
+CREATORS = (
+    '<c:coreProperties xmlns:c="urn:c" xmlns:d="urn:d"><d:creator>kpatel3</d:creator><d:title>Discharge letter</d:title>'
+    "<c:lastModifiedBy>kpatel3</c:lastModifiedBy></c:coreProperties>"
+)
+MANAGER = "<Properties><Manager>kpatel3</Manager><Company>St. Elsewhere</Company></Properties>"
+COMMENT = part("comments", f'<w:comment w:author="kpatel3" w:initials="kp">{p(r("comment"))}</w:comment>')
+
+
+def test_properties_are_left_out_unless_asked_for_and_creators_always(tmp_path):
+    blob = document(
+        p('<w:ins w:author="kpatel3">', r("body"), "</w:ins>"),
+        docProps__core_xml=CREATORS,
+        docProps__app_xml=MANAGER,
+        docProps__custom_xml='<Properties><property name="MRN"><vt>77</vt></property></Properties>',
+        word__comments_xml=COMMENT,
+    )
+    assert text_of(blob, tmp_path) == "body\ncomment"
+
+    (found,) = read(blob, tmp_path, formats=(Documents(properties=True),))
+    assert found.note.text == "body\ncomment\ntitle: Discharge letter\nCompany: St. Elsewhere\nMRN: 77"
+
+
+GERMAN = "Pat. stabil, RR 130/80. Entlassung in gutem Allgemeinzustand, Kontrolle beim Hausarzt."
+
+
+@pytest.mark.parametrize("with_properties", [True, False])
+def test_the_language_is_told_from_the_body(tmp_path, with_properties):
+    title = "This letter was written for the patient who came to the outpatient clinic after an operation " * 3
+    core = f'<c:coreProperties xmlns:c="urn:c" xmlns:d="urn:d"><d:title>{title}</d:title></c:coreProperties>'
+    (tmp_path / "a.docx").write_bytes(document(p(r(GERMAN)), docProps__core_xml=core))
+
+    source = NoteSource(tmp_path / "a.docx", None, None, ReadOptions(formats=(Documents(properties=with_properties),)))
+    (found,) = source.read()
+
+    assert ("title: " in found.note.text) is with_properties
+    assert (found.body, found.note.lang) == (GERMAN, "de")
 
 
 def test_the_golden_letter_of_another_writer(golden):

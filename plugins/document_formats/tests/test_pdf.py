@@ -74,7 +74,7 @@ def test_the_golden_letter_of_another_writer(golden):
     assert found.note.text == (
         "Hillside Clinic\nWard 7\nSeen on 3 May 2021 by Dr. Maria Okafor.\nName: Tom Abara\n"
         "Jos\xe9 N\xfa\xf1ez, MRN 44-1200\fNo further findings.\n"
-        "ward: Seven\nmailto:tom@example.org\nTitle: Discharge letter\nAuthor: Maria Okafor\nSubject: unspecified"
+        "ward: Seven\nmailto:tom@example.org"
     )
 
 
@@ -96,7 +96,7 @@ def test_pages_are_joined_by_form_feeds(tmp_path):
 
 def test_notes_in_the_margin_are_in_the_note(tmp_path):
     page = "/Annots [<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (Ask Ana) /T (Dr. Lee) >>]"
-    assert text_of(pdf(shown("x"), page=page), tmp_path) == "x\nAsk Ana\nDr. Lee"
+    assert text_of(pdf(shown("x"), page=page), tmp_path) == "x\nAsk Ana"
 
 
 def test_a_scan_is_no_empty_note(tmp_path):
@@ -226,3 +226,11 @@ def test_damaged_files_give_notes_or_faults(at, cut, added, is_mutated):
         for entry in found:
             assert isinstance(entry, Annotated | Fault)
             assert isinstance(entry, Annotated) or (entry.message.isprintable() and "Okafor" not in entry.message)
+
+
+def test_properties_are_left_out_unless_asked_for_and_authors_always(golden):
+    texts = [
+        next(read_notes(golden / "pdf", options=ReadOptions(formats=(Documents(properties=wanted),)))).note.text
+        for wanted in (False, True)
+    ]
+    assert texts[1] == texts[0] + "\nTitle: Discharge letter\nSubject: unspecified"
