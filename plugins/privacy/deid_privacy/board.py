@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
+from deid_privacy.site import STEP
 from deid_privacy.site_log import REDACTION, Standing
 
 _LIMITS = (
     (
-        "Scores are those of a submission's latest evaluation that gave any; tries count all evaluations of its name. Who tries "
-        "often on the same documents fits them."
+        f"Scores are rounded to steps of {STEP}, so that a submission cannot spell what it read in their digits; tries are counted "
+        "for each sender. Submissions one step apart may be alike."
     ),
-    "Folds share documents to learn from; the interval allows for that. Intervals that overlap do not order two submissions.",
+    "Scores are those of a submission's latest evaluation that gave any; tries count all evaluations of its name.",
     (
         "The guess looks at no text: the most frequent label, or every label where a document may have several, which is what "
         "such a guess gains most by."
     ),
-    "Time is the median of the wall time of one document by itself, on the site's machine and beside its other work.",
 )
 
 
@@ -33,7 +33,7 @@ def board_html(sites: Mapping[str, Sequence[Standing]]) -> str:
     return study_html(
         kind="Evaluation where the notes are",
         title="Leaderboard",
-        about="Submissions run at the site, apart from labels and network; rates alone leave it",
+        about="Spans, and models that the site itself runs; two rounded scores leave it",
         tiles={
             "Submissions": (f"{len({one.submission for one in every}):,}", "by name"),
             "Tasks": (f"{len({one.task for one in every}):,}", "redaction among them"),
@@ -55,20 +55,19 @@ def _redaction(heading: str, rows: Sequence[Standing]) -> Section:
     return Section(
         heading,
         "Spans of the annotated notes; F1 wants boundaries and category, covered is what no redaction would leave.",
-        columns=("Submission", "F1", "Precision", "Recall", "Covered", "Notes", "Tries", "At"),
+        columns=("Submission", "F1", "Covered", "Notes", "Tries", "At"),
         rows=[
             (
-                one.submission, f"{one.f1:.3f}", *(_rate(one.scores[name]) for name in ("precision", "recall", "covered")),
-                f"{one.scores['notes']:,}", f"{one.tries:,}", _when(one),
+                one.submission,
+                f"{one.f1:.2f}",
+                f"{one.scores['covered']:.2f}",
+                f"{one.scores['notes']:,}",
+                f"{one.tries:,}",
+                _when(one),
             )
             for one in rows
         ],
-        caption="Rates with their 95 % interval (Wilson).",
-    )  # fmt: skip
-
-
-def _rate(found: Mapping[str, float] | None) -> str:
-    return "{value:.3f} [{low:.3f}, {high:.3f}]".format(**found) if found else "none"
+    )
 
 
 def _task(heading: str, rows: Sequence[Standing]) -> Section:
@@ -78,20 +77,15 @@ def _task(heading: str, rows: Sequence[Standing]) -> Section:
     )
     return Section(
         heading,
-        f"{first['documents']:,} documents in {first['folds']} folds; a submission learns from the others and answers one by one.",
-        columns=("Submission", "F1", "95 % interval", "ms a document", "Tries", "At"),
+        f"{first['documents']:,} documents in {first['folds']} folds; an encoder learns from the others.",
+        columns=("Submission", "F1", "Tries", "At"),
         rows=[
-            (
-                one.submission, "{mean:.3f} ± {deviation:.3f}".format(**one.scores["f1"]),
-                "{low:.3f} to {high:.3f}".format(**one.scores["f1"]), f"{one.scores['ms_a_document']:g}",
-                f"{one.tries:,}", _when(one),
-            )
-            for one in rows
-        ]
-        + [("a guess", f"{first['guess']:.3f}", "", "", "", "")],
-        caption=f"F1: {measure}; mean over folds ± deviation.",
-        pictures={f"F1 on {heading}: mean and 95 % interval; the dashed line is a guess": _plot(heading, rows)},
-    )  # fmt: skip
+            *((one.submission, f"{one.f1:.2f}", f"{one.tries:,}", _when(one)) for one in rows),
+            ("a guess", f"{first['guess']:.3f}", "", ""),
+        ],
+        caption=f"F1: {measure}; mean over folds.",
+        pictures={f"F1 on {heading}; the dashed line is a guess": _plot(heading, rows)},
+    )
 
 
 def _when(one: Standing) -> str:
@@ -101,9 +95,7 @@ def _when(one: Standing) -> str:
 def _plot(heading: str, rows: Sequence[Standing]) -> bytes:
     figure, axes = blank(0.9 + 0.24 * len(rows), title=heading)
     for place, one in enumerate(reversed(rows)):
-        found = one.scores["f1"]
-        reach = [[found["mean"] - found["low"]], [found["high"] - found["mean"]]]
-        axes.errorbar(found["mean"], place, xerr=reach, marker="o", markersize=4, color=FILL, linewidth=1.4)
+        axes.plot(one.f1, place, marker="o", markersize=4, color=FILL)
     axes.axvline(rows[0].scores["guess"], color=MUTED, linestyle="--", linewidth=1)
     axes.set_yticks(range(len(rows)), [one.submission for one in reversed(rows)], fontsize=7.5, color=INK)
     axes.set_xlim(-0.01, 1.01)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,9 @@ from deid_assets.extending import InputError
 if TYPE_CHECKING:
     from deid_privacy.utility.tasks import TaskData
 
-NotesArg = Arg[
-    Path, typer.Argument(metavar="NOTES", help="Folder with annotated notes, which the program finds empty.")
-]
-LogArg = Arg[Path, typer.Argument(metavar="LOG", help="Of evaluations; a line is added, and its folder is hidden too.")]
-SecondsOption = Arg[float, typer.Option(metavar="S", min=0, help="After which a program is ended, all folds together.")]
+NotesArg = Arg[Path, typer.Argument(metavar="NOTES", help="Folder with annotated notes.")]
+LogArg = Arg[Path, typer.Argument(metavar="LOG", help="Of evaluations; a line is added.")]
+SecondsOption = Arg[float, typer.Option(metavar="S", min=0, help="After which a model is ended, all folds together.")]
 FoldsOption = Arg[int, typer.Option(metavar="N", min=2, help="Of a task's cross-validation.")]
 
 
@@ -29,63 +27,65 @@ def site(
     name: Arg[str, typer.Argument(metavar="NAME", help="Of the submission, on the leaderboard.")],
     notes: NotesArg,
     log: LogArg,
-    program: Arg[
-        list[str], typer.Argument(metavar="-- PROGRAM", help="Reads notes, writes spans; its own options follow.")
-    ],
     *,
+    spans: Arg[Path | None, typer.Option(metavar="FILE", help="Spans that were submitted, an object per line.")] = None,
+    model: Arg[
+        Path | None, typer.Option(metavar="FOLDER", help="Model that was submitted: safetensors, ONNX or a CRF.")
+    ] = None,
     task: Arg[
-        Path | None,
-        typer.Option(metavar="FILE", help="Of deid privacy tasks, in place of the notes; its folder is hidden."),
+        Path | None, typer.Option(metavar="FILE", help="Of deid privacy tasks, for an encoder, in place of the notes.")
     ] = None,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
 ) -> int:
-    """Evaluate a program on notes, or on a task, whose labels it cannot read; only rates leave."""
-    from deid_privacy.site import evaluate  # noqa: PLC0415
+    """Evaluate spans or a model on notes, or an encoder on a task; two rounded scores leave."""
+    from deid_privacy.site import evaluate_model, evaluate_spans  # noqa: PLC0415
     from deid_privacy.site_log import REDACTION, record  # noqa: PLC0415
     from deid_privacy.site_tasks import evaluate_task  # noqa: PLC0415
 
-    hidden = _hidden(notes, log, [task] if task else [], program)
+    if (spans is None) is (model is None) or (task and not model):
+        raise InputError("give --spans FILE or --model FOLDER, and with --task a model")
     data = next(iter(_tasks([task], folds).values())) if task else None
-    documents = [] if data else _documents(notes)
+    of = data.name if data else REDACTION
+    given = spans or model
+    assert given is not None
+    digest = _digest(given)
     try:
-        if data:
-            scores = evaluate_task(program, data, hidden=hidden, seconds=seconds, folds=folds)
+        if data and model:
+            scores = evaluate_task(model, data, seconds=seconds, folds=folds)
+        elif model:
+            scores = evaluate_model(model, _documents(notes), seconds=seconds)
         else:
-            scores = evaluate(program, documents, hidden=hidden, seconds=seconds)
+            scores = evaluate_spans(given.read_bytes(), _documents(notes))
     except InputError as error:
-        record(log, name, program, None, str(error), task=data.name if data else REDACTION)
+        record(log, name, digest, None, str(error), task=of)
         raise
-    record(log, name, program, scores, task=data.name if data else REDACTION)
+    record(log, name, digest, scores, task=of)
     typer.echo(json.dumps(scores, indent=1))
     return 0
 
 
-def serve(
+def serve(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     log: LogArg,
-    program: Arg[list[str], typer.Argument(metavar="-- PROGRAM", help="What runs a submitted file, such as python3.")],
+    senders: Arg[
+        Path, typer.Argument(metavar="SENDERS", help="File with the name and token of a sender in each line.")
+    ],
     *,
     tasks: Arg[
-        list[Path] | None,
-        typer.Option(
-            "--task", metavar="FILE", help="Of deid privacy tasks, to be scored on too; its folder is hidden."
-        ),
+        list[Path] | None, typer.Option("--task", metavar="FILE", help="Of deid privacy tasks, to be scored on too.")
     ] = None,
+    tries: Arg[int, typer.Option(metavar="N", min=1, help="Of each sender, over all submissions in the log.")] = 5,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
     host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1",
     port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731,
 ) -> int:
-    """Evaluate programs that come in by HTTP, until interrupted; only rates go out."""
-    from deid_privacy.serving import Site, server, token_of_environment  # noqa: PLC0415
-    from deid_privacy.site import CANNOT, can_isolate  # noqa: PLC0415
+    """Evaluate spans and models that come in by HTTP, until interrupted; two rounded scores go out."""
+    from deid_privacy.serving import Site, read_senders, server  # noqa: PLC0415
 
-    token = token_of_environment()
-    if not can_isolate():
-        raise InputError(CANNOT)
-    hidden = _hidden(notes, log, tasks or [], program)
-    held = Site(_documents(notes), hidden, log, program, token, seconds, _tasks(tasks or [], folds), folds)
+    known = read_senders(senders)
+    held = Site(_documents(notes), log, known, seconds, _tasks(tasks or [], folds), folds, tries)
     try:
         listening = server(held, host=host, port=port)
     except OSError as error:
@@ -151,32 +151,28 @@ def board(
 
 
 def _redacted(scores: Mapping[str, Any]) -> str:
-    covered = "{value:.3f} [{low:.3f}, {high:.3f}]".format(**scores["covered"])
-    return f"F1 {scores['f1']:.3f}, covered {covered}, {scores['notes']:,} notes"
+    return f"F1 {scores['f1']:.2f}, covered {scores['covered']:.2f}, {scores['notes']:,} notes"
 
 
 def _learnt(scores: Mapping[str, Any]) -> str:
-    mean = "{mean:.3f} ± {deviation:.3f} [{low:.3f}, {high:.3f}]".format(**scores["f1"])
-    return (
-        f"F1 {mean}, a guess {scores['guess']:.3f}, {scores['ms_a_document']:g} ms a document, "
-        f"{scores['documents']:,} documents in {scores['folds']} folds"
-    )
+    size = f"{scores['documents']:,} documents in {scores['folds']} folds"
+    return f"F1 {scores['f1']:.2f}, a guess {scores['guess']:.3f}, {size}"
 
 
-def _hidden(notes: Path, log: Path, files: Sequence[Path], program: Sequence[str]) -> list[Path]:
-    """Return the folders that a program finds empty.
+def _digest(given: Path) -> str:
+    """Return what stands for a submission in the log.
 
     Raises:
-        InputError: What runs it lies in one of them.
+        InputError: It is not there.
     """
-    found = list(dict.fromkeys([notes, *(one.absolute().parent for one in [log, *files])]))
-    runner = Path(shutil.which(program[0]) or program[0]).absolute()
-    for one in found:
-        if runner.is_relative_to(one.resolve()):
-            raise InputError(
-                f"{runner.name} lies in {one}, which is hidden from it; keep labels and log in folders of their own"
-            )
-    return found
+    paths = sorted(one for one in given.rglob("*") if one.is_file()) if given.is_dir() else [given]
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            raise InputError(f"{path.name}: it cannot be read ({error.strerror}); name the submission") from None
+    return digest.hexdigest()
 
 
 def _tasks(files: Sequence[Path], folds: int) -> dict[str, TaskData]:

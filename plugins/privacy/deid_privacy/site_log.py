@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
-import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,32 +37,47 @@ class Standing:
     @property
     def f1(self) -> float:
         """What it is ordered by."""
-        found = self.scores["f1"]
-        return float(found["mean"] if isinstance(found, Mapping) else found)
+        return float(self.scores["f1"])
 
 
 def record(
     log: Path,
     name: str,
-    command: Sequence[str],
+    digest: str,
     scores: Mapping[str, Any] | None,
     fault: str = "",
     *,
     task: str = REDACTION,
+    sender: str = "",
 ) -> None:
-    """Append a line to the log: when, what was run (a digest of its files and words), and the scores or why there are none."""
-    digest = hashlib.sha256()
-    for number, word in enumerate(command):
-        part = Path((shutil.which(word) if number == 0 else None) or word)
-        digest.update(hashlib.sha256(part.read_bytes() if part.is_file() else word.encode()).digest())
+    """Append a line to the log: when, by whom, a digest of what was sent, and the scores or why there are none."""
     line = {
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "sender": sender,
         "task": task,
         "submission": name,
-        "sha256": digest.hexdigest(),
+        "sha256": digest,
     }
     with log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({**line, **({"scores": scores} if scores else {"fault": fault})}) + "\n")
+
+
+def tries_of(log: Path, sender: str) -> int:
+    """Return how often a sender's submissions were evaluated, those without scores too, whatever their names and tasks.
+
+    Raises:
+        InputError: A line of the log is broken.
+    """
+    return sum(one.get("sender", "") == sender for one in _lines(log)) if log.exists() else 0
+
+
+def _lines(log: Path) -> list[dict[str, Any]]:
+    try:
+        return [dict(json.loads(line)) for line in log.read_text("utf-8").splitlines()]
+    except (OSError, ValueError, TypeError):
+        raise InputError(
+            f"{log.name}: no log of evaluations; name the one that deid privacy site or serve wrote"
+        ) from None
 
 
 def leaderboard(log: Path) -> list[Standing]:
@@ -76,15 +89,14 @@ def leaderboard(log: Path) -> list[Standing]:
     found: dict[tuple[str, str], Standing] = {}
     tries: Counter[tuple[str, str]] = Counter()
     try:
-        for line in log.read_text("utf-8").splitlines():
-            said = json.loads(line)
+        for said in _lines(log):
             key = said.get("task", REDACTION), said["submission"]
             tries[key] += 1
             if "scores" in said:
                 found[key] = Standing(*key, said["at"], 0, said["scores"])
         rows = [Standing(one.task, one.submission, one.at, tries[key], one.scores) for key, one in found.items()]
         return sorted(rows, key=lambda row: (row.task != REDACTION, row.task, -row.f1))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             f"{log.name}: no log of evaluations; name the one that deid privacy site or serve wrote"
         ) from None

@@ -1,126 +1,45 @@
-"""A submission to a task learns from some folds and is asked of another, whose labels it cannot read."""
+"""An encoder that is submitted to a task learns from some folds by this code, and is asked of another."""
 
 from __future__ import annotations
 
 import json
-import platform
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_privacy.site import can_isolate
 from deid_privacy.site_tasks import check_task, evaluate_task
 from deid_privacy.utility.jobs import split
 from deid_privacy.utility.task_files import read_task, write_task
 from deid_privacy.utility.tasks import Example, TaskData, task_data
 
-isolated = pytest.mark.skipif(not can_isolate(), reason="no user namespaces on this machine")
-PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-EXAMPLE = Path(__file__).parents[1] / "examples" / "task_submission.py"
-SAYS = """
-import json, sys
-head = json.loads(sys.stdin.readline())
-rows = [json.loads(sys.stdin.readline()) for _ in range(head["learn"])]
-for line in sys.stdin:
-    note = json.loads(line)
-    assert set(note) == {"id", "text"}
-    print(ANSWER, flush=True)
-"""
-KEEPER = """
-import ctypes, json, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-head = json.loads(sys.stdin.readline())
-rows = [json.loads(sys.stdin.readline()) for _ in range(head["learn"])]
-known = {row["text"]: row["label"] for row in rows}
-place = libc.shmget(0x6465, 65_536, 0o1600)  # memory that processes share, and that outlives them
-libc.shmat.restype = ctypes.c_void_p
-at = libc.shmat(place, None, 0)
-before = ctypes.string_at(at) if place >= 0 else b""
-known |= json.loads(before) if before else {}
-told = json.dumps(known).encode()
-ctypes.memmove(at, told + b"\\0", len(told) + 1)
-for line in sys.stdin:
-    note = json.loads(line)
-    print(json.dumps({"id": note["id"], "label": known.get(note["text"], head["labels"][0])}), flush=True)
-"""
-
 
 @pytest.fixture(scope="module")
 def triage():
-    """Thirty documents whose labels nothing tells but knowing them, in three folds."""
-    places = [number % 2 for number in range(30)]
+    """Thirty documents of two labels that their first word tells, in three folds."""
     made = (
-        Example(f"d{number}", f"Visit number {number}.", labels=frozenset({("in", "out")[place]}))
-        for number, place in enumerate(places)
+        Example(
+            f"d{number}", f"{('Stays', 'Leaves')[number % 2]} today.", labels=frozenset({("in", "out")[number % 2]})
+        )
+        for number in range(30)
     )
     return TaskData("triage", "classes", ("in", "out"), tuple(made))
 
 
-@isolated
-@pytest.mark.parametrize("name", ["factuality", "clinical_ner"])
-def test_the_example_learns_a_task(name):
-    data = task_data(name, documents=60, seed=5)
-    scores = evaluate_task([PYTHON, str(EXAMPLE)], data, hidden=[], folds=2)
-    assert scores["f1"]["mean"] > scores["guess"] + 0.2
-    assert scores["f1"]["low"] <= scores["f1"]["mean"] <= scores["f1"]["high"]
-    assert (scores["documents"], scores["folds"]) == (60, 2)
+def test_an_encoder_is_fine_tuned_by_this_code_and_a_rounded_mean_leaves(triage, masked_folder):
+    scores = evaluate_task(masked_folder, triage, folds=3, seconds=300)
+    assert scores["f1"] > scores["guess"] + 0.2
+    assert set(scores) == {"kind", "documents", "folds", "f1", "guess"}
+    assert round(scores["f1"] * 20, 6) == round(scores["f1"] * 20)
 
 
-@isolated
-def test_nothing_that_a_submission_keeps_outlives_a_fold(triage, tmp_path):
-    # The documents of a fold are learnt from in the next one: what came along would answer all but the first.
-    program = [PYTHON, "-c", KEEPER]
-    assert evaluate_task(program, triage, hidden=[tmp_path], folds=3)["f1"]["mean"] < 0.7
-
-
-@isolated
-def test_keys_of_the_session_are_those_of_one_submission():
-    number = {"x86_64": 248, "aarch64": 217}[platform.machine()]
-    keys = "import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
-    write = f"{keys}print(libc.syscall({number}, b'user', b'kept', b'text', 4, -3))"
-    read = f"{keys}print(libc.syscall({number + 2}, 10, -3, b'user', b'kept', 0))"
-    run = f"subprocess.run(sandboxed([{PYTHON!r}, '-c', PROGRAM], []), capture_output=True).stdout"
-    program = (
-        f"{keys}libc.syscall({number + 2}, 1, None); import subprocess; from deid_privacy.site import sandboxed; "
-        f"print({run.replace('PROGRAM', repr(write))}, {run.replace('PROGRAM', repr(read))})"
-    )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout
-    assert said.split()[1] == r"b'-1\n'"
-
-
-@isolated
-def test_the_file_of_the_labels_is_not_there(triage, tmp_path):
-    (tmp_path / "labels").mkdir()
-    write_task(triage, tmp_path / "labels" / "triage.jsonl")
-    thief = SAYS.replace("ANSWER", 'json.dumps({"id": note["id"], "label": KNOWN.get(note["text"], "in")})').replace(
-        "rows =", "KNOWN = {one['text']: one['label'] for one in map(json.loads, open(FILE))} if os.path.exists(FILE) else {}\nrows ="
-    ).replace("import json", f"FILE = {str(tmp_path / 'labels' / 'triage.jsonl')!r}\nimport os, json")  # fmt: skip
-    assert evaluate_task([PYTHON, "-c", thief], triage, hidden=[], folds=3)["f1"]["mean"] == 1
-    assert evaluate_task([PYTHON, "-c", thief], triage, hidden=[tmp_path / "labels"], folds=3)["f1"]["mean"] < 0.7
-
-
-@isolated
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ("'Anna'", "document 1: the answer is no object"),
-        ("""'{"id": "other", "label": "in"}'""", "document 1: the answer is no object"),
-        ("""json.dumps({"id": note["id"], "label": "Anna"})""", "document 1: the answer is no object"),
-        ("""json.dumps({"id": note["id"], "labels": ["in"]})""", "document 1: the answer is no object"),
-        ("""json.dumps({"id": note["id"], "label": ["in"]})""", "document 1: the answer is no object"),
-        ("sys.exit(7)", "fold 1: the submission ended before its last answer with code 7"),
-        ("__import__('time').sleep(60)", "fold 1: the submission took more than 1 s"),
-    ],
-)
-def test_what_goes_wrong_is_said_without_its_words(triage, answer, said):
-    seconds = 1 if "sleep" in answer else 60
-    with pytest.raises(InputError, match=said) as caught:
-        evaluate_task([PYTHON, "-c", SAYS.replace("ANSWER", answer)], triage, hidden=[], seconds=seconds, folds=3)
-    assert "Anna" not in str(caught.value)
+def test_what_is_no_encoder_is_refused_in_one_line(triage, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError) as caught:
+        evaluate_task(tmp_path, triage, folds=3, seconds=120)
+    assert "Visit" not in str(caught.value)
+    (tmp_path / "modeling.py").write_text("import os")
+    with pytest.raises(InputError, match="a file that is none of"):
+        evaluate_task(tmp_path, triage, folds=3)
 
 
 def test_scores_of_few_are_not_given(triage):
