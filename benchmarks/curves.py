@@ -26,7 +26,7 @@ from score_corpora import CORPORA, PROFILE
 from deid_assets.core.phi import profile
 from deid_assets.training import Corpus, load_recipe, read_corpus
 from deid_assets.training.choosing import Choice
-from deid_assets.training.corpora import owner, split_order
+from deid_assets.training.corpora import owner, split, split_order
 from deid_assets.training.curve import Wanted, learning_curve
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "turku-ner", "meddocan")
@@ -72,9 +72,11 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
     place = split_order(own.documents, seed=0)
     documents = sorted(own.documents, key=lambda document: (place[owner(document)], document.note.note_id))
     loaded = load_recipe(recipe, changes={"seed": seed})
+    pool, held = split(documents[: MOST.get(name, len(documents))], share=0.5, seed=seed)
     wanted = Wanted(
         recipe=loaded,
-        own=Corpus(name, tuple(documents[: MOST.get(name, len(documents))])),
+        own=Corpus(name, tuple(pool)),
+        test=Corpus(name, tuple(held)),
         beside=[read_corpus(source) for source in loaded.corpora],
         sizes=SIZES.get(name, SOME),
         choice=choice,
@@ -83,9 +85,11 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
     )
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        points, scored = learning_curve(wanted, Path(folder), progress=lambda *_: None)
+        curve = learning_curve(wanted, Path(folder), progress=lambda *_: None)
     seconds = time.process_time() - started
-    path.write_text(json.dumps({"scored": scored, "seconds": seconds, "points": [one.to_json() for one in points]}))
+    path.write_text(
+        json.dumps({"scored": curve.scored, "seconds": seconds, "points": [one.to_json() for one in curve.points]})
+    )
     print(f"{name}, {choice}, draw {seed}: {seconds:.0f} s of CPU", file=sys.stderr, flush=True)
 
 

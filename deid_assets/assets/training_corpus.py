@@ -24,7 +24,7 @@ from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
 from deid_assets.training import Corpus, Materials, Recipe, read_corpus
-from deid_assets.training.corpora import GOLD, RECEIVED, read_raw
+from deid_assets.training.corpora import GOLD, RECEIVED, disjoint, read_raw
 from deid_resources.installation import Installation
 
 TRAINING_CORPUS = "training_corpus"
@@ -138,7 +138,7 @@ def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], 
         gold = read_gold(batch, installation)
         receipts += [installation.files.receipt(RAW_NOTES, batch), installation.files.receipt(GOLD_ASSET, batch)]
         documents += (
-            Document(note, DisjointSpans.of(note, gold[note.note_id]))
+            Document(note, disjoint(note, gold[note.note_id]))
             for note in read_notes_of(batch, installation)
             if note.note_id in gold and installation.is_learnt_from(note) is learnt
         )

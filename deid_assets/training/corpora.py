@@ -12,7 +12,8 @@ from deid_assets import plugins
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
-from deid_assets.core.span import DisjointSpans
+from deid_assets.core.resolve import POLICIES, Ensemble
+from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
@@ -33,10 +34,12 @@ class Corpus:
     Args:
         name: As the recipe or the command line names it; a file by its name alone.
         documents: Annotated notes, at least one.
+        joined: Annotations that overlapped others and became one with them.
     """
 
     name: str
     documents: tuple[Document, ...]
+    joined: int = 0
 
     @property
     def digest(self) -> str:
@@ -67,8 +70,8 @@ def read_corpus(source: str, *, labels: str = "") -> Corpus:
 
     Raises:
         ConfigError: The name is not one of these.
-        InputError: A file cannot be read, a note is faulty, not annotated or has spans that overlap. Nothing is
-            passed over: a model would silently learn from less than its card says.
+        InputError: A file cannot be read, a note is faulty or not annotated. Nothing is passed over: a model would
+            silently learn from less than its card says.
     """
     if source.split(":", 1)[0] == SYNTHETIC:
         return _synthetic(source)
@@ -78,7 +81,8 @@ def read_corpus(source: str, *, labels: str = "") -> Corpus:
     if not path.exists():
         raise InputError(f"corpus {source}: no such file or folder")
     mapped = label_map(labels) if labels else None
-    return Corpus(path.name, tuple(_documents(path, read_notes(path, format=detect_format(path), labels=mapped))))
+    read = list(_documents(path, read_notes(path, format=detect_format(path), labels=mapped)))
+    return Corpus(path.name, tuple(document for document, _ in read), sum(joined for _, joined in read))
 
 
 def read_raw(source: str) -> list[Note]:
@@ -123,7 +127,17 @@ def _synthetic(source: str) -> Corpus:
     return Corpus(source, tuple(documents))
 
 
-def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[Document]:
+def disjoint(note: Note, annotated: Iterable[Span]) -> DisjointSpans:
+    """Return annotations of which no two overlap: those that do become one, with the category of the longest.
+
+    Annotators nest spans, such as a city within an address; a tagger gives each word one tag.
+    """
+    spans = list(annotated)
+    return DisjointSpans.of(note, POLICIES["union"](spans, Ensemble.of_equals(spans)))
+
+
+def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[tuple[Document, int]]:
+    """Yield each note, and how many of its annotations were joined to others."""
     is_empty = True
     for entry in found:
         if isinstance(entry, Fault):
@@ -131,7 +145,8 @@ def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[Docum
         note, spans = entry.note, entry.spans
         if spans is None:
             raise InputError(f"{path}: note {note.note_id!r} is not annotated; give annotated notes, or take it out")
-        yield Document(note, DisjointSpans.of(note, spans))
+        separate = disjoint(note, spans)
+        yield Document(note, separate), len(spans) - len(separate)
         is_empty = False
     if is_empty:
         raise InputError(f"{path}: no note in it; give annotated notes")

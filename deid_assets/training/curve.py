@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, median_high
 from typing import Any
 
 from deid_assets import plugins
@@ -25,7 +26,8 @@ from deid_assets.training.recipe import Recipe, Strategy
 from deid_assets.training.run import Materials, Progress, open_model, train_model
 
 SIZES = (5, 10, 20, 50)
-TEST_SHARE = 0.5
+FEWEST_ROUNDS, MOST_ROUNDS = 4, 10
+"""Of cross-validation, where no test notes are given: as many as it takes to train on the largest size that can fit."""
 MOST_LOST = 0.01
 FOLDS = 3
 THRESHOLDS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -68,7 +70,7 @@ class Wanted:
     Args:
         recipe: How a tagger is trained.
         own: Annotated notes of one's own.
-        test: Notes to score on; half of the patients of ``own`` where not given.
+        test: Notes to score on; by cross-validation over the patients of ``own`` where not given.
         beside: Corpora that are trained on at every size, such as synthetic ones.
         sizes: Notes of one's own, ascending.
         detector: What is there already.
@@ -90,22 +92,43 @@ class Wanted:
     most_lost: float = MOST_LOST
 
 
-def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[list[Point], int]:
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A learning curve.
+
+    Args:
+        points: The detector alone first, then each size.
+        scored: Notes that were scored on.
+        rounds: Of cross-validation; 1 where test notes were given.
+    """
+
+    points: Sequence[Point]
+    scored: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What was found in the notes held out, by the notes that were trained on, with threshold and seconds."""
+
+    held: Sequence[Document]
+    found: Mapping[int, Sequence[SpanSet]]
+    spent: Mapping[int, tuple[float | None, float]]
+
+
+def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
     """Train on ever more notes of one's own and score each model in union with the detector that is there.
 
     The first notes are drawn at random by patient, the others likewise or as the model of the size before chooses; the
-    smaller sets lie inside the larger. Development notes are taken from the corpora beside; without such corpora none
-    are held out, so that every note of one's own is trained on. The least score that counts is chosen by
-    cross-validation over the notes drawn: the lowest at which the union with the detector loses no more precision than
-    is allowed.
+    smaller sets lie inside the larger. Without test notes each patient's notes are held out once, and all are scored
+    on. Development notes are taken from the corpora beside; without such corpora none are held out, so that every note
+    drawn is trained on. The least score that counts is chosen by cross-validation over the notes drawn: the lowest at
+    which the union with the detector loses no more precision than is allowed.
 
     Args:
         wanted: What, and how.
-        out: Folder for the models.
+        out: Folder for the models; those of cross-validation are removed.
         progress: Called after each epoch.
-
-    Returns:
-        The points, the detector alone first, and the notes that were scored on.
 
     Raises:
         ConfigError: The sizes are not ascending numbers from 1.
@@ -114,34 +137,86 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> tuple[li
     sizes = list(wanted.sizes)
     if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1:
         raise ConfigError(f"sizes {', '.join(map(str, sizes)) or 'none'}: give ascending numbers from 1")
-    pool, test = list(wanted.own.documents), wanted.test
-    if test is None:
-        pool, held = split(pool, share=TEST_SHARE, seed=wanted.recipe.seed)
-        test = Corpus(wanted.own.name, tuple(held))
-    check_apart(pool, test.documents, role="test")
-    if len(pool) < sizes[0]:
-        raise InputError(f"{len(pool)} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
+    parts = _parts(wanted)
+    least = min(len(pool) for pool, _ in parts)
+    if least < sizes[0]:
+        raise InputError(f"{least} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
+    fitting = [size for size in sizes if size <= least]
+    detector = plugins.load(wanted.detector, options=wanted.options)
+    rounds: list[_Round] = []
+    for number, (pool, held) in enumerate(parts):
+        check_apart(pool, held, role="test")
+        folder = out if len(parts) == 1 else out / f"round-{number}"
+        rounds.append(_round(wanted, fitting, (pool, held), detector, out=folder, progress=progress))
+        if folder != out:
+            shutil.rmtree(folder)
+    scored = [document for one in rounds for document in one.held]
+    found = {size: [spans for one in rounds for spans in one.found[size]] for size in (0, *fitting)}
+    spent = {size: _middle([one.spent[size] for one in rounds]) for size in (0, *fitting)}
+    return Curve(_points(scored, found, spent, wanted.profile), len(scored), len(rounds))
+
+
+def notes_for(size: int) -> int:
+    """Return how many annotated notes of different patients it takes to train on so many by cross-validation."""
+    return -(-size * MOST_ROUNDS // (MOST_ROUNDS - 1))
+
+
+def _parts(wanted: Wanted) -> list[tuple[list[Document], list[Document]]]:
+    """The notes to draw from with those to score on: of each round of cross-validation, or as they were given."""
+    own = list(wanted.own.documents)
+    if wanted.test is not None:
+        return [(own, list(wanted.test.documents))]
+    patients = len({owner(document) for document in own})
+    if patients < 2:
+        raise InputError("the notes are of one patient only, so none can be held out; give --test")
+    counts = range(min(FEWEST_ROUNDS, patients), min(MOST_ROUNDS, patients) + 1)
+    rounds = [folds(own, count=count, seed=wanted.recipe.seed) for count in counts]
+    pools = [min(len(pool) for pool, _ in parts) for parts in rounds]
+    enough = max((size for size in wanted.sizes if size <= max(pools)), default=max(pools))
+    return next(parts for parts, pool in zip(rounds, pools, strict=True) if pool >= enough)
+
+
+def _round(
+    wanted: Wanted,
+    sizes: Sequence[int],
+    part: tuple[Sequence[Document], Sequence[Document]],
+    detector: Detector,
+    *,
+    out: Path,
+    progress: Progress,
+) -> _Round:
+    """Train on ever more of the notes to draw from, and find identifiers in those held out."""
+    pool, held = part
     by_chance = split_order(pool, seed=wanted.recipe.seed)
     ordered = sorted(pool, key=lambda document: (by_chance[owner(document)], document.note.note_id))
-    detector = plugins.load(wanted.detector, options=wanted.options)
-    there = _answers(detector, test.documents)
-    found = {"0": there}
-    spent: dict[str, tuple[float | None, float]] = {"0": (None, 0.0)}
-    for size in [size for size in sizes if size <= len(ordered)]:
+    there = _answers(detector, held)
+    found: dict[int, Sequence[SpanSet]] = {0: there}
+    spent: dict[int, tuple[float | None, float]] = {0: (None, 0.0)}
+    for size in sizes:
         drawn = ordered[:size]
         folder = out / f"notes-{size}"
         threshold = _threshold(wanted, drawn, detector, folder, progress)
         model, seconds = _trained(wanted, drawn, folder, progress)
-        kept = _at_least(_answers(model, test.documents), threshold)
-        found[str(size)] = [_union(one, other) for one, other in zip(there, kept, strict=True)]
-        spent[str(size)] = (threshold, seconds)
+        kept = _at_least(_answers(model, held), threshold)
+        found[size] = [_union(one, other) for one, other in zip(there, kept, strict=True)]
+        spent[size] = (threshold, seconds)
         if wanted.choice is not Choice.RANDOM:
-            rest = ordered[size:]
-            notes = [document.note for document in rest]
-            ranked = rank(notes, _answers(detector, rest), _answers(model, rest), wanted.choice)
-            place = {one.note_id: number for number, one in enumerate(ranked)}
-            ordered[size:] = sorted(rest, key=lambda document: place[document.note.note_id])
-    return _points(test, found, spent, wanted.profile), len(test.documents)
+            ordered[size:] = _ranked(wanted, ordered[size:], detector, model)
+    return _Round(held, found, spent)
+
+
+def _ranked(wanted: Wanted, rest: Sequence[Document], detector: Detector, model: Detector) -> list[Document]:
+    """The notes left to draw from, as the model of the size before chooses."""
+    notes = [document.note for document in rest]
+    ranked = rank(notes, _answers(detector, rest), _answers(model, rest), wanted.choice)
+    place = {one.note_id: number for number, one in enumerate(ranked)}
+    return sorted(rest, key=lambda document: place[document.note.note_id])
+
+
+def _middle(spent: Sequence[tuple[float | None, float]]) -> tuple[float | None, float]:
+    """The middle threshold over the rounds, the higher of two, and the mean of the seconds."""
+    threshold = median_high(math.inf if least is None else least for least, _ in spent)
+    return (None if math.isinf(threshold) else threshold, fmean(seconds for _, seconds in spent))
 
 
 def _trained(wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress) -> tuple[Detector, float]:
@@ -221,36 +296,36 @@ def _union(one: SpanSet, other: SpanSet) -> SpanSet:
 
 
 def _points(
-    test: Corpus,
-    found: Mapping[str, Sequence[SpanSet]],
-    spent: Mapping[str, tuple[float | None, float]],
+    test: Sequence[Document],
+    found: Mapping[int, Sequence[SpanSet]],
+    spent: Mapping[int, tuple[float | None, float]],
     profile: Profile,
 ) -> list[Point]:
     rows: dict[str, Mapping[str, Row]] = {}
-    covered: dict[str, int] = {}
-    for name, answers in found.items():
-        evaluation, rows[name] = evaluate_by_note(
-            ((document.spans, spans) for document, spans in zip(test.documents, answers, strict=True)),
+    covered: dict[int, int] = {}
+    for size, answers in found.items():
+        evaluation, rows[str(size)] = evaluate_by_note(
+            ((document.spans, spans) for document, spans in zip(test, answers, strict=True)),
             profile=profile,
-            scope=_scope(test.documents),
-            lengths={document.note.note_id: len(document.note.text) for document in test.documents},
+            scope=_scope(test),
+            lengths={document.note.note_id: len(document.note.text) for document in test},
         )
-        covered[name] = evaluation.notes.covered
-    patients = {document.note.note_id: owner(document) for document in test.documents}
+        covered[size] = evaluation.notes.covered
+    patients = {document.note.note_id: owner(document) for document in test}
     compared = compare(rows, patients=patients)
-    return [_point(compared, name, covered[name], spent[name]) for name in found]
+    return [_point(compared, size, covered[size], spent[size]) for size in found]
 
 
 def _scope(documents: Sequence[Document]) -> frozenset[Any]:
     return frozenset(span.label for document in documents for span in document.spans)
 
 
-def _point(compared: Comparison, name: str, covered: int, spent: tuple[float | None, float]) -> Point:
+def _point(compared: Comparison, size: int, covered: int, spent: tuple[float | None, float]) -> Point:
     values: list[float | None] = []
     gaps: list[tuple[float, float, float, float] | None] = []
     for ratio in (Ratio.RECALL, Ratio.PRECISION):
-        interval = compared.interval(name, Scheme.CHARACTERS, ratio)
-        gap = compared.difference(name, Scheme.CHARACTERS, ratio)
+        interval = compared.interval(str(size), Scheme.CHARACTERS, ratio)
+        gap = compared.difference(str(size), Scheme.CHARACTERS, ratio)
         values.append(interval.value if interval else None)
         gaps.append((gap.value, gap.low, gap.high, gap.p) if gap else None)
-    return Point(int(name), spent[0], covered, values[0], values[1], gaps[0], gaps[1], spent[1])
+    return Point(size, spent[0], covered, values[0], values[1], gaps[0], gaps[1], spent[1])

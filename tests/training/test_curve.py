@@ -8,9 +8,9 @@ import pytest
 from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet, plugins
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.trainer import Document
-from deid_assets.training import Corpus, Recipe
+from deid_assets.training import Corpus, Recipe, read_corpus
 from deid_assets.training.choosing import Choice, rank
-from deid_assets.training.curve import Wanted, learning_curve
+from deid_assets.training.curve import Wanted, _parts, learning_curve, notes_for
 
 pytestmark = [
     pytest.mark.usefixtures("xwords"),
@@ -31,9 +31,8 @@ def quiet(*_):
 
 
 def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
-    points, scored = learning_curve(
-        wanted(notes, beside=[notes("xal", "xbo", corpus="beside")]), tmp_path, progress=quiet
-    )
+    curve = learning_curve(wanted(notes, beside=[notes("xal", "xbo", corpus="beside")]), tmp_path, progress=quiet)
+    points, scored = curve.points, curve.scored
 
     assert (scored, [point.notes for point in points]) == (6, [0, 2, 4, 6])
     assert [point.covered for point in points] == [0, 2, 4, 6]
@@ -43,12 +42,26 @@ def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
     assert points[-1].gain[1] > 0
 
 
-def test_without_test_notes_half_of_the_patients_are_held_out(notes, tmp_path):
-    own = notes(*(f"name{number}x" for number in range(12)))
-    points, scored = learning_curve(wanted(notes, own=own, test=None, sizes=(3, 500)), tmp_path, progress=quiet)
+@pytest.mark.parametrize(("count", "sizes", "rounds"), [(12, [5, 10], 6), (20, [5, 10], 4), (23, [5, 10, 20], 8)])
+def test_without_test_notes_each_is_held_out_once_and_the_largest_size_that_fits_is_shown(
+    notes, tmp_path, count, sizes, rounds
+):
+    own = notes(*(f"name{number}x" for number in range(count)))
+    curve = learning_curve(wanted(notes, own=own, test=None, sizes=(5, 10, 20, 50)), tmp_path, progress=quiet)
 
-    assert 0 < scored < 12
-    assert [point.notes for point in points] == [0, 3]
+    assert (curve.scored, curve.rounds) == (count, rounds)
+    assert [point.notes for point in curve.points] == [0, *sizes]
+    assert list(tmp_path.glob("round-*")) == []
+
+
+@pytest.mark.parametrize("size", [1, 5, 10, 20, 50])
+def test_as_many_notes_as_a_size_is_said_to_take_are_enough_and_one_less_is_not(notes, size):
+    own = notes(*(f"name{number}x" for number in range(notes_for(size))))
+    fewer = Corpus(own.name, own.documents[1:])
+
+    assert min(len(pool) for pool, _ in _parts(wanted(notes, own=own, test=None, sizes=(size,)))) >= size
+    if len(fewer.documents) > 1:
+        assert min(len(pool) for pool, _ in _parts(wanted(notes, own=fewer, test=None, sizes=(size,)))) < size
 
 
 def test_wrong_sizes_are_told(notes, tmp_path):
@@ -74,9 +87,8 @@ def test_a_threshold_that_costs_too_much_on_the_notes_drawn_is_not_taken(notes, 
         Document(note, DisjointSpans.of(note, document.spans.spans))
         for note, document in zip(spoilt, own.documents, strict=True)
     ]
-    points, _ = learning_curve(
-        wanted(notes, own=Corpus("mine", tuple(documents)), sizes=(6,)), tmp_path, progress=quiet
-    )
+    own = Corpus("mine", tuple(documents))
+    points = learning_curve(wanted(notes, own=own, sizes=(6,)), tmp_path, progress=quiet).points
 
     assert points[1].min_score is None
     assert (points[1].covered, points[1].recall) == (points[0].covered, points[0].recall)
@@ -100,6 +112,26 @@ def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
         learnt[choice] = len({*words} & {*WORDS})
 
     assert learnt == {Choice.RANDOM: 2, Choice.DISAGREEMENT: 1}
+
+
+def test_annotations_that_overlap_become_one_and_are_counted(tmp_path):
+    spans = [
+        {"start": 10, "end": 27, "label": "STREET"},
+        {"start": 10, "end": 16, "label": "CITY"},
+        {"start": 25, "end": 31, "label": "ZIP"},
+        {"start": 0, "end": 3, "label": "NAME"},
+    ]
+    path = tmp_path / "nested.jsonl"
+    path.write_text(
+        json.dumps({"id": "n", "lang": "en", "text": "Ada lives 12 Moss Street 4 12345 now.", "spans": spans})
+    )
+    corpus = read_corpus(str(path))
+
+    assert corpus.joined == 2
+    assert [(one.start, one.end, one.label) for one in corpus.documents[0].spans] == [
+        (0, 3, "NAME"),
+        (10, 31, "STREET"),
+    ]
 
 
 def test_notes_are_ranked_by_what_two_detectors_say():

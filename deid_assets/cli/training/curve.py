@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from deid_assets.cli.app import say
+from deid_assets.cli.restricted import write_files
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError, did_you_mean
+from deid_assets.reports.page import render
 from deid_assets.training import load_recipe, read_corpus
 from deid_assets.training.choosing import Choice
-from deid_assets.training.curve import Point, Wanted, learning_curve
+from deid_assets.training.curve import Curve, Point, Wanted, learning_curve, notes_for
 from deid_assets.training.run import Progress
+
+PAGE, DOCUMENT = "curve.html", "curve.json"
+_COLUMNS = ("own notes", "recall", "gain", "precision", "change", "notes covered", "min_score", "s")
 
 
 def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
@@ -50,11 +56,31 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
         sizes=[int(size) for size in sizes.split(",")],
         choice=_choice(choice),
     )
-    points, scored = learning_curve(wanted, out, progress=progress)
+    curve = learning_curve(wanted, out, progress=progress)
+    advice = _advice(curve, wanted, train[0], names[0])
+    document = {
+        "detector": wanted.detector,
+        "scored_notes": curve.scored,
+        "rounds": curve.rounds,
+        "points": [one.to_json() for one in curve.points],
+        "joined_annotations": wanted.own.joined,
+        "advice": advice,
+    }
+    page = render(
+        "curve.html.j2",
+        columns=_COLUMNS,
+        rows=_rows(curve, wanted),
+        how=_how(curve, wanted),
+        advice=advice,
+        own=len(wanted.own.documents),
+    )
+    write_files(out, {DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n", PAGE: page}, restricted=False)
     if as_json:
-        print_json({"detector": wanted.detector, "scored_notes": scored, "points": [one.to_json() for one in points]})
+        print_json(document)
         return 0
-    _show(points, scored, wanted)
+    print_table(_COLUMNS, _rows(curve, wanted), numbers_from=1)
+    for line in (_how(curve, wanted), *advice, f"written to {out / PAGE}"):
+        say(line)
     return 0
 
 
@@ -65,29 +91,51 @@ def _choice(name: str) -> Choice:
     return Choice(name)
 
 
-def _show(points: Sequence[Point], scored: int, wanted: Wanted) -> None:
-    rows = [
+def _rows(curve: Curve, wanted: Wanted) -> list[tuple[str, ...]]:
+    return [
         (
             str(one.notes) if one.notes else wanted.detector,
             _ratio(one.recall),
             _gap(one.gain),
             _ratio(one.precision),
             _gap(one.loss),
-            f"{one.covered:,}/{scored:,}",
-            _score(one, points[0]),
+            f"{one.covered:,}/{curve.scored:,}",
+            _score(one, curve.points[0]),
             f"{one.seconds:.0f}",
         )
-        for one in points
+        for one in curve.points
     ]
-    print_table(
-        ("own notes", "recall", "gain", "precision", "change", "notes covered", "min_score", "s"), rows, numbers_from=1
+
+
+def _how(curve: Curve, wanted: Wanted) -> str:
+    held = f", each held out once in {curve.rounds} rounds" if curve.rounds > 1 else ""
+    return (
+        f"characters of identifiers, {wanted.detector} and tagger together, on {curve.scored:,} notes{held}; none was "
+        "trained on when it was scored; gain and change are against "
+        f"{wanted.detector} alone, with 95 % of a paired bootstrap over patients"
     )
-    left_out = [size for size in wanted.sizes if size > points[-1].notes]
-    say(
-        f"characters of identifiers, {wanted.detector} and tagger together, on {scored:,} notes that none was trained on; "
-        "gain and change are against it alone, with 95 % of a paired bootstrap over patients"
-        + (f"; left out, for want of notes: {', '.join(map(str, left_out))}" if left_out else "")
-    )
+
+
+def _advice(curve: Curve, wanted: Wanted, source: str, recipe: str) -> list[str]:
+    """Return what was done to the annotations, what the curve says, and what to do next."""
+    said = []
+    if joined := wanted.own.joined:
+        said.append(
+            f"annotations that overlapped others and became one with them, in the category of the longest: {joined:,}"
+        )
+    alone, last = curve.points[0], curve.points[-1]
+    train = f"deid train {recipe} --train {source}"
+    if last.gain is not None and last.gain[1] > 0 and last.min_score is not None:
+        missed = 1 - (alone.recall or 0.0)
+        said.append(f"{last.notes} notes find {last.gain[0] / missed:.0%} of what {wanted.detector} misses")
+        said.append(f"next: {train} --set settings.min_score={last.min_score:g} --out model, and detect with it too")
+    else:
+        said.append(f"what {last.notes} notes add is within chance on {curve.scored:,} notes: annotate more")
+        said.append(f"next: {train} --out model; deid next model --notes NOTES --out next says which")
+    if left_out := [size for size in wanted.sizes if size > last.notes]:
+        wants = ", ".join(f"{size} takes {notes_for(size)}" if wanted.test is None else str(size) for size in left_out)
+        said.append(f"left out, for want of annotated notes of different patients: {wants}")
+    return said
 
 
 def _score(one: Point, alone: Point) -> str:

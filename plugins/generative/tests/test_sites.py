@@ -65,7 +65,8 @@ def test_the_more_notes_of_a_site_the_more_is_found(tmp_path: Path) -> None:
         beside=[corpus("here", HERE, 0, 1, 2)],
         sizes=(1, 8),
     )
-    points, scored = learning_curve(wanted, tmp_path, progress=lambda *_: None)
+    curve = learning_curve(wanted, tmp_path, progress=lambda *_: None)
+    points, scored = curve.points, curve.scored
 
     assert (scored, [point.notes for point in points]) == (4, [0, 1, 8])
     assert points[-1].recall is not None
