@@ -84,7 +84,10 @@ CASES = {
     "a report over the annotations": (changed(EVALUATE, "--out", "gold.jsonl"), "--out gold.jsonl is also an input"),
     "a report in place of a file": (changed(EVALUATE, "--out", "notes.doc"), "--out notes.doc is no folder"),
     "two ways to print": (changed(EVALUATE, "--json", "--markdown"), "give --json or --markdown, not both"),
-    "predictions for another text": (changed(EVALUATE, gold="other.jsonl"), "spans.jsonl: note 'a': gold has digest"),
+    "predictions for another text": (
+        changed(EVALUATE, gold="other.jsonl"),
+        "spans.jsonl: note 'a': the annotations have digest",
+    ),
     "gold without a span": (
         changed(EVALUATE, gold="clean.jsonl"),
         "clean.jsonl: the annotations hold no span under profile",

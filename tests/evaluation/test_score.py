@@ -236,7 +236,7 @@ class TestInputsThatCannotBeScored:
 
     @pytest.mark.parametrize("stranger", [Note("a", "Ann went"), Note("b", "Ann came")])
     def test_spans_made_for_another_text_are_refused(self, stranger):
-        with pytest.raises(DigestError, match=r"note 'a': gold has digest"):
+        with pytest.raises(DigestError, match=r"note 'a': the annotations have digest"):
             evaluate(self.spans, SpanSet.of(stranger, []), profile=FINE, scope=None, length=8)
 
     def test_a_span_past_the_end_is_refused(self):

@@ -183,7 +183,7 @@ def test_nothing_to_find_has_no_score_and_no_average():
     scores = scored("nothing here", "nothing here")
 
     assert scores.micro(ENTITY, FINE).recall is None
-    with pytest.raises(InputError, match="no label has gold"):
+    with pytest.raises(InputError, match="no label is annotated"):
         macro_average(scores.by_label(ENTITY, FINE))
 
 
@@ -208,7 +208,7 @@ def test_averages_over_notes_leave_out_what_is_not_defined():
     assert found.f1 == pytest.approx(2 * 0.5 * (1.75 / 3) / (0.5 + 1.75 / 3))
     assert found.precision_sd == pytest.approx((1 / 6) ** 0.5)
     assert note_average([Counts(0, 0, 2)]).precision is None
-    with pytest.raises(InputError, match="no note has gold"):
+    with pytest.raises(InputError, match="no note is annotated"):
         note_average([Counts(0, 3, 0)])
 
 

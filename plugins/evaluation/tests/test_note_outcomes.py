@@ -58,9 +58,9 @@ def test_each_label_has_the_notes_that_hold_it():
 
 
 def test_no_note_with_gold_is_refused_and_not_a_rate_of_zero():
-    with pytest.raises(InputError, match="no note has gold"):
+    with pytest.raises(InputError, match="no note has annotations"):
         fully_redacted(outcomes(FREE))
-    with pytest.raises(InputError, match="no note has gold"):
+    with pytest.raises(InputError, match="no note has annotations"):
         fully_redacted(outcomes(CLEAN), labels=frozenset({"EMAIL"}))
 
 
