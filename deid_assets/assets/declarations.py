@@ -64,6 +64,7 @@ class AssetDeclaration:
         automatic: Made by itself when its inputs change, once the automation sensor is switched on.
         tags: More tags.
         metadata: More definition metadata.
+        may_wait: Nothing is stored, and no run fails, while checks fail that wait for somebody.
         uses_vault: Its body takes the opened vault, or ``None``, as the keyword ``vault``.
     """
 
@@ -79,4 +80,5 @@ class AssetDeclaration:
     automatic: bool = True
     tags: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    may_wait: bool = False
     uses_vault: bool = False

@@ -89,7 +89,7 @@ def make_released_corpus(
             Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
             complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
             found.judge(),
-            *_approved(approval, batch, installation),
+            *_approved(approval, installation),
         ],
         counts={
             "policy": policy.name,
@@ -122,13 +122,21 @@ def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     return released.sort_by("id") if installation.settings.release.shuffle else released
 
 
-def _approved(approval: Receipt | None, batch: str, installation: Installation) -> list[Verdict]:
+def _approved(approval: Receipt | None, installation: Installation) -> list[Verdict]:
     if not installation.settings.release.approval:
         return []
-    description = "Approved, with the digest of the page that was read."
-    if approval is None:
-        description = f"Nobody approved the present page; read it, and then run deid approve for batch {batch}."
-    return [Verdict(_APPROVED.name, approval is not None, True, {"asked": 1}, description)]
+    missing = "nobody approved the present page: read it, and run `deid approve` with it"
+    return [
+        Verdict(
+            _APPROVED.name,
+            passed=approval is not None,
+            blocking=True,
+            counts={"asked": 1},
+            description="Approved, with the digest of the page that was read.",
+            reasons=[missing] if approval is None else [],
+            waits=True,
+        )
+    ]
 
 
 def pseudonym(installation: Installation, kind: str, value: str | None) -> str | None:

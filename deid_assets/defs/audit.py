@@ -62,6 +62,7 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
         description=declaration.description,
         kinds=set(declaration.kinds),
         config_schema={},
+        output_required=not declaration.may_wait,
         tags=dict(declaration.tags),
         metadata={"dagster/column_schema": column_schema(declaration.schema), **declaration.metadata},
     )
@@ -120,7 +121,10 @@ def _audited(
     if failed:
         reasons = why_stopped(failed)
         tried = replace(_receipt(output, declaration, verdicts), inputs=before)
-        keep_stop(installation, declaration.key, batch, reasons, unsigned=tried)
+        waits = declaration.may_wait and all(verdict.waits for verdict in failed)
+        keep_stop(installation, declaration.key, batch, reasons, unsigned=tried, waits=waits)
+        if waits:
+            return _Outcome(results)
         said = "\n".join(reasons)
         return _Outcome(results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}")
     installation.check_unchanged()
@@ -181,11 +185,15 @@ def _check_unchanged(before: Mapping[str, str], sources: Sequence[Receipt]) -> N
 
 
 def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
-    """Return a verdict as Dagster shows it: what is not applicable is a warning, which is not green and stops nothing."""
+    """Return a verdict as Dagster shows it.
+
+    What is not applicable, and what waits for somebody, is a warning, which is not green and stops no run.
+    """
+    is_fault = check.blocking and verdict.failed and not verdict.waits
     return dg.AssetCheckResult(
         check_name=check.name,
         passed=verdict.passed,
-        severity=dg.AssetCheckSeverity.ERROR if check.blocking and verdict.failed else dg.AssetCheckSeverity.WARN,
+        severity=dg.AssetCheckSeverity.ERROR if is_fault else dg.AssetCheckSeverity.WARN,
         metadata={
             "verdict": verdict.state.value,
             **verdict.counts,

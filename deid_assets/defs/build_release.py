@@ -84,6 +84,7 @@ def release_end(
             "raw notes holds.",
             kinds={"parquet", "json", "published"},
             schema=release.NOTES,
+            may_wait=True,
             tags=tags,
         ),
     )

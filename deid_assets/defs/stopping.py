@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 
 import dagster as dg
 
+from deid_assets.assets.display import in_words
 from deid_assets.core.detector import is_interrupt
 from deid_assets.core.errors import DeidError
 from deid_assets.intake.stops import find_stop, record_stop
@@ -16,20 +17,27 @@ from deid_resources.processes import Stopped
 
 
 def why_stopped(failed: Iterable[Verdict]) -> list[str]:
-    """Return one line for each failed check and each of its reasons, without text."""
-    lines = []
-    for verdict in failed:
-        numbers = ", ".join(f"{name} {count}" for name, count in verdict.counts.items())
-        lines += [f"{verdict.name} ({numbers})", *verdict.reasons]
-    return lines
+    """Return each reason of each failed check as a sentence, without text; of one without reasons, what it judged."""
+    return [f"{verdict.name}: {reason}" for verdict in failed for reason in verdict.reasons or [_judged(verdict)]]
+
+
+def _judged(verdict: Verdict) -> str:
+    numbers = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in verdict.counts.items())
+    return " ".join(filter(None, [verdict.description, in_words(verdict.bounds) or f"Counted: {numbers}."]))
 
 
 def keep_stop(
-    installation: Installation, asset: str, batch: str, reasons: Sequence[str], *, unsigned: UnsignedReceipt
+    installation: Installation,
+    asset: str,
+    batch: str,
+    reasons: Sequence[str],
+    *,
+    unsigned: UnsignedReceipt,
+    waits: bool,
 ) -> None:
     """Keep why a check stopped an asset. Where that cannot be written, the failure itself still stands in Dagster."""
     with suppress(DeidError, OSError):
-        record_stop(installation.files, asset, batch, reasons, unsigned=unsigned, is_error=False)
+        record_stop(installation.files, asset, batch, reasons, unsigned=unsigned, is_error=False, waits=waits)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ class State(StrEnum):
     NEW = "new"
     MADE = "made"
     RELEASED = "released"
+    WAITING = "waiting"
     STOPPED = "stopped"
     UNREADABLE = "unreadable"
     WITHDRAWN = "withdrawn"
@@ -174,8 +175,11 @@ def _state(settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, re
     """Return what became of a batch that was not withdrawn."""
     if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
         return State.UNREADABLE
-    if stops and not {stop.asset for stop in stops}.isdisjoint(_path(settings)):
+    on_the_way = [stop for stop in stops if stop.asset in _path(settings)]
+    if any(not stop.waits for stop in on_the_way):
         return State.STOPPED
+    if on_the_way:
+        return State.WAITING
     if released:
         return State.RELEASED
     return State.MADE if raw else State.NEW

@@ -12,6 +12,7 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt
 
 _ERROR = "error"
+_WAITS = "waits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,25 @@ class Stop:
         return bool(self.receipt.counts[_ERROR])
 
     @property
+    def waits(self) -> bool:
+        """Whether nothing is wrong: somebody has yet to do what the reasons say."""
+        return bool(self.receipt.counts.get(_WAITS, 0))
+
+    @property
     def failed_checks(self) -> list[str]:
         """Names of the blocking checks that failed."""
         return self.receipt.failed_checks
 
 
 def record_stop(
-    files: StoreFiles, asset: str, batch: str, reasons: Sequence[str], *, unsigned: UnsignedReceipt, is_error: bool
+    files: StoreFiles,
+    asset: str,
+    batch: str,
+    reasons: Sequence[str],
+    *,
+    unsigned: UnsignedReceipt,
+    is_error: bool,
+    waits: bool = False,
 ) -> None:
     """Keep why an asset was not stored.
 
@@ -51,8 +64,9 @@ def record_stop(
         reasons: One line each, without text.
         unsigned: Code version, inputs, verdicts and counts.
         is_error: Whether something raised.
+        waits: Whether nothing is wrong, but somebody has yet to do something.
     """
-    counts: Mapping[str, int | float | str] = {**unsigned.counts, _ERROR: int(is_error)}
+    counts: Mapping[str, int | float | str] = {**unsigned.counts, _ERROR: int(is_error), _WAITS: int(waits)}
     files.write(
         Family.STOPS.of(asset),
         batch,

@@ -84,6 +84,18 @@ class Measurement:
             )
         return ""
 
+    @property
+    def needed(self) -> str:
+        """What there is beside what is wanted, in a few words; empty where nothing is missing."""
+        if not self.shortfall:
+            return ""
+        if not self.measured:
+            there = f"{self.covered.gold:,}" if self.covered.gold else "no"
+            return f"{there} annotated identifiers, {max(self.wanted.spans, 1):,} wanted"
+        if self.held_out < self.wanted.notes:
+            return f"{self.held_out:,} annotated notes, {self.wanted.notes:,} wanted"
+        return f"at least {self.lower or 0.0:.4f} of the annotated identifiers covered, {self.wanted.lower_bound:.4f} wanted"
+
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says: ``measured``, with the reason where it was not, and the figures."""
         figures = {"annotated_notes": self.held_out, "gold_spans": self.covered.gold, "covered": self.covered.tp}
@@ -105,8 +117,15 @@ class Measurement:
             "wanted_lower": self.wanted.lower_bound,
             **({} if lower is None else {"lower": round(lower, 4)}),
         }
-        description = short or "People annotated enough notes of the batch to know what was missed."
-        verdict = Verdict("measured", passed=not short, blocking=True, counts=counts, description=description)
+        verdict = Verdict(
+            "measured",
+            passed=not short,
+            blocking=True,
+            counts=counts,
+            description=short or "People annotated enough notes of the batch to know what was missed.",
+            reasons=[f"{self.needed}: annotate a sample with `deid sample`"] if short else [],
+            waits=True,
+        )
         return verdict.unless(
             not self.measured, f"not measured. {self.reason} release.require asks for no annotated notes"
         )

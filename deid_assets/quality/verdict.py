@@ -48,6 +48,7 @@ class Verdict:
         applicable: Whether there was anything to judge. A check that is not applicable has not passed, and stops
             nothing.
         reasons: What was wrong, where, and what to do, one line each; never text of notes or names of files.
+        waits: Whether a failure is no fault: somebody has yet to do what the reasons say.
 
     Raises:
         DeidError: It passed and had nothing to judge.
@@ -60,6 +61,7 @@ class Verdict:
     description: str = ""
     applicable: bool = True
     reasons: Sequence[str] = ()
+    waits: bool = False
 
     def __post_init__(self) -> None:
         if self.passed and not self.applicable:
