@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from deid_assets.assets.detection import read_notes_of, read_outcomes
-from deid_assets.assets.merging import against, read_held_out
+from deid_assets.assets.merging import against
+from deid_assets.assets.repeats import Repeats, annotated_repeats, read_scored
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_resources.installation import Installation
 
 Cards = Mapping[str, Mapping[str, Evaluation]]
@@ -26,11 +28,15 @@ class Compared:
         coverage: Who marks what in them. All subsets are tried, so that of more than ``MAX_DETECTORS`` detectors the
             ensemble and the first others take part.
         notes: Annotated notes that all were scored on.
+        ensemble: What the merged spans of the ensemble score on them; ``None`` where a batch has none.
+        batches: Batches of these notes with merged spans.
     """
 
     totals: Mapping[str, Evaluation]
     coverage: Coverage
     notes: int
+    ensemble: Evaluation | None = None
+    batches: Sequence[str] = ()
 
 
 def compare(installation: Installation, cards: Cards) -> Compared:
@@ -39,23 +45,30 @@ def compare(installation: Installation, cards: Cards) -> Compared:
         (name for name in cards if cards[name]), key=lambda name: name not in installation.settings.ensemble
     )
     batches = sorted(set.intersection(*(set(cards[name]) for name in ordered))) if ordered else []
+    merged = [batch for batch in batches if installation.files.find(MERGED_SPANS, batch)]
+    repeated = annotated_repeats(installation)
     totals = {name: Evaluation(installation.settings.profile) for name in ordered}
+    ensemble = Evaluation(installation.settings.profile)
     found = Coverage(tuple(ordered[:MAX_DETECTORS]))
     notes = 0
     for batch in batches:
-        of_batch = _of_batch(installation, batch, ordered, cards)
+        of_batch = _of_batch(installation, batch, ordered, cards, repeated)
         totals = {name: total + of_batch.totals[name] for name, total in totals.items()}
         found += of_batch.coverage
         notes += of_batch.notes
-    return Compared(totals, found, notes)
+        if of_batch.ensemble:
+            ensemble += of_batch.ensemble
+    return Compared(totals, found, notes, ensemble if merged == batches else None, merged)
 
 
-def _of_batch(installation: Installation, batch: str, detectors: Sequence[str], cards: Cards) -> Compared:
+def _of_batch(
+    installation: Installation, batch: str, detectors: Sequence[str], cards: Cards, repeated: Repeats
+) -> Compared:
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     counted = profile(installation.settings.profile)
     outcomes = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
-    gold: Mapping[str, SpanSet] = read_held_out(batch, installation, notes)
+    gold: Mapping[str, SpanSet] = read_scored(batch, installation, notes, repeated)
     for name in detectors:
         gold = gold_of_sample(gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch))
     answers = {name: against(gold, outcomes[name]) for name in detectors}
@@ -69,4 +82,8 @@ def _of_batch(installation: Installation, batch: str, detectors: Sequence[str], 
     for at, spans in enumerate(gold.values()):
         preds = {name: answers[name][at][1] for name in found.detectors}
         found += coverage(spans, preds, profile=counted)
-    return Compared(totals, found, len(gold))
+    ensemble = None
+    if installation.files.find(MERGED_SPANS, batch):
+        merged = read_outcomes(MERGED_SPANS, batch, installation)
+        ensemble = evaluate_corpus(against(gold, merged), profile=counted, lengths=lengths)
+    return Compared(totals, found, len(gold), ensemble)

@@ -9,8 +9,8 @@ from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_pages, show_png, show_scores
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
-from deid_assets.assets.merging import read_held_out
-from deid_assets.assets.scoring import gold_batches, gold_covered, scored_batches
+from deid_assets.assets.repeats import annotated_repeats, gold_batches, read_scored
+from deid_assets.assets.scoring import gold_covered, scored_batches
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -49,10 +49,11 @@ def read_answers(installation: Installation, batches: Sequence[str], detectors: 
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
+    repeated = annotated_repeats(installation)
     for batch in batches:
         of_notes = read_notes_of(batch, installation)
         stored = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
-        of_batch = read_held_out(batch, installation, of_notes)
+        of_batch = read_scored(batch, installation, of_notes, repeated)
         for name in detectors:
             of_batch = gold_of_sample(of_batch, stored[name], installation.files.receipt(Family.SPANS.of(name), batch))
         for note in of_notes:

@@ -19,7 +19,6 @@ from deid_assets.assets.release import release_chain, verify_current
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
 from deid_assets.core.redact import Policy
-from deid_assets.intake.arrivals import ARRIVAL
 from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
@@ -29,6 +28,7 @@ from deid_assets.reports import Component, Link, Outcome, Quarantined, Received,
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
 from deid_assets.store.scores import scores_from_table
+from deid_assets.store.withdrawals import ARRIVAL
 from deid_assets.system.atomic import atomic_file
 from deid_resources.installation import Installation
 

@@ -1,11 +1,7 @@
 """Measurement of what was missed in a batch, read back from signed tables."""
 
-from collections.abc import Sequence
-from contextlib import suppress
-
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
-from deid_assets.core.errors import ProvenanceError
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement, Wanted
@@ -43,21 +39,3 @@ def consequence(found: Measurement) -> str:
         stays = "The batch is not released, because release.require asks for annotated notes."
         return f"{found.shortfall} {stays}" if found.measured else stays
     return "" if found.measured else "It may leave all the same, because release.require asks for none."
-
-
-def advice(installation: Installation, batches: Sequence[str]) -> str:
-    """Return one line on the batches that were not measured and how that is done; empty where all were."""
-    found = {}
-    for batch in batches:
-        with suppress(ProvenanceError):  # its stop says more
-            if installation.files.find(MERGED_SPANS, batch):
-                found[batch] = measure(batch, installation)
-    short = {batch: one.shortfall for batch, one in found.items() if one.shortfall}
-    if not short:
-        return ""
-    first, reason = next(iter(short.items()))
-    is_kept = wanted(installation.settings).gold
-    kept = "not released" if is_kept else "released all the same"
-    way_out = ', or set release.require = "none" to release without knowing' if is_kept else ""
-    more = f" and {len(short) - 1:,} more" if len(short) > 1 else ""
-    return f"not measured, {kept}: batch {first}{more}. {reason} Draw notes to annotate with `deid sample`{way_out}"

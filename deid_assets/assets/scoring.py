@@ -8,14 +8,16 @@ from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_png, show_scores
 from deid_assets.assets.ingest import GOLD
 from deid_assets.assets.marginal import marginal_value
-from deid_assets.assets.merging import against, read_held_out
+from deid_assets.assets.merging import against
 from deid_assets.assets.records import record_scores
+from deid_assets.assets.repeats import Repeats, annotated_repeats, gold_batches, read_scored
 from deid_assets.assets.rewriting import show_study
 from deid_assets.assets.shadow import gold_of_sample, sample_in_words
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.evaluation.people import Names, names_by_person, together
 from deid_assets.evaluation.score import Evaluation, Scheme, evaluate_corpus
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.reports.tables import table_md
@@ -61,7 +63,8 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
     asset = Family.SPANS.of(detector)
     with_gold = gold_batches(installation)
     done = scored_batches(installation, asset)
-    scored = {batch: score_batch(batch, installation, detector) for batch in done}
+    repeated = annotated_repeats(installation)
+    scored = {batch: score_batch(batch, installation, detector, repeated) for batch in done}
     per_batch = {batch: evaluation for batch, (evaluation, _) in scored.items()}
     names = together(names for _, names in scored.values())
     total = sum(per_batch.values(), Evaluation(installation.settings.profile))
@@ -75,16 +78,16 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
             **({"names_by_person": Markdown(people_md(names))} if names else {}),
             "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
             "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
-            **(show_study(installation, detector, done) if rewrites else {}),
+            **({"arrived_before": repeats_in_words(repeated)} if any(repeated.values()) else {}),
+            **(show_study(installation, detector, done, repeated) if rewrites else {}),
         },
         publish=lambda _: record_scores(installation, detector, per_batch),
     )
 
 
-def gold_batches(installation: Installation) -> list[str]:
-    """Return the batches in which people annotated notes."""
-    files = installation.files
-    return [batch for batch in files.batches(GOLD) if files.receipt(GOLD, batch).counts["annotated_notes"]]
+def has_scores(installation: Installation) -> bool:
+    """Whether there is anything to score, or there was."""
+    return bool(gold_batches(installation)) or installation.files.find(LEADERBOARD, ALL) is not None
 
 
 def scored_batches(installation: Installation, asset: str) -> list[str]:
@@ -93,13 +96,23 @@ def scored_batches(installation: Installation, asset: str) -> list[str]:
     return [batch for batch in gold_batches(installation) if batch in present]
 
 
-def score_batch(batch: str, installation: Installation, detector: str) -> tuple[Evaluation, list[Names]]:
+def repeats_in_words(repeated: Repeats) -> str:
+    """Return how many annotated notes are left out since an earlier batch has them."""
+    notes = sum(map(len, repeated.values()))
+    batches = sum(map(bool, repeated.values()))
+    return f"{notes:,} annotated notes of {batches:,} batches are in an earlier batch too, and are scored there alone"
+
+
+def score_batch(
+    batch: str, installation: Installation, detector: str, repeated: Repeats
+) -> tuple[Evaluation, list[Names]]:
     """Score one detector on one batch, and names by whose they are; on a note that it failed on, it found nothing."""
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     outcomes = read_outcomes(Family.SPANS.of(detector), batch, installation)
     receipt = installation.files.receipt(Family.SPANS.of(detector), batch)
-    pairs = against(gold_of_sample(read_held_out(batch, installation, notes), outcomes, receipt), outcomes)
+    scored = read_scored(batch, installation, notes, repeated)
+    pairs = against(gold_of_sample(scored, outcomes, receipt), outcomes)
     evaluation = evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
     return evaluation, names_by_person(pairs)
 
@@ -126,8 +139,15 @@ def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequ
     title = "Annotated spans covered, with 95 % intervals"
     adds = marginal_value(installation, found.coverage)
     return AssetOutput(
-        tables={"scores": scores_to_table(found.totals), "marginal": adds.table},
-        sources=[installation.files.receipt(Family.SCORECARD.of(name), ALL) for name in present],
+        tables={
+            "scores": scores_to_table(found.totals),
+            "ensemble": scores_to_table({MERGED_SPANS: found.ensemble} if found.ensemble else {}),
+            "marginal": adds.table,
+        },
+        sources=[
+            *(installation.files.receipt(Family.SCORECARD.of(name), ALL) for name in present),
+            *(installation.files.receipt(MERGED_SPANS, batch) for batch in found.batches),
+        ],
         verdicts=[_same_gold(cards, notes=found.notes)],
         counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={

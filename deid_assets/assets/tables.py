@@ -8,7 +8,8 @@ import pyarrow as pa
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, show_png
 from deid_assets.assets.evaluating import Answered, read_answers
-from deid_assets.assets.scoring import gold_batches, scored_batches
+from deid_assets.assets.repeats import gold_batches
+from deid_assets.assets.scoring import scored_batches
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.resolve import Ensemble, resolve

@@ -14,7 +14,7 @@ from deid_assets.assets.ingest import GOLD as GOLD_ASSET
 from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.judging import judge_notes, note_checks
 from deid_assets.assets.merging import read_gold
-from deid_assets.assets.scoring import gold_batches
+from deid_assets.assets.repeats import gold_batches
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans

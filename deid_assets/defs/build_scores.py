@@ -11,6 +11,7 @@ from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.store import scores
 from deid_resources.snapshot import software_version
@@ -80,7 +81,7 @@ def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None)
             AssetDeclaration(
                 key=scoring.LEADERBOARD,
                 checks=scoring.LEADERBOARD_CHECKS,
-                deps=[Family.SCORECARD.of(name) for name in detectors],
+                deps=[*(Family.SCORECARD.of(name) for name in detectors), MERGED_SPANS],
                 code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
                 group="scores",
                 description="All detectors side by side, the one that covers most first, with 95 % intervals, and what "

@@ -7,6 +7,7 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from deid_assets.assets.ingest import RAW_NOTES
+from deid_assets.assets.scoring import has_scores
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import guarded
@@ -110,12 +111,18 @@ def splitting_job() -> None:
     split_op()
 
 
-nightly_schedule = dg.ScheduleDefinition(
+@dg.schedule(
     name="nightly_scorecards_schedule",
     job=nightly_job,
     cron_schedule="30 2 * * *",
     default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="Scores every night, once something is annotated.",
 )
+def nightly_schedule(
+    _context: dg.ScheduleEvaluationContext, installation: dg.ResourceParam[Installation]
+) -> dg.RunRequest | dg.SkipReason:
+    """Request the scores where there is anything to score."""
+    return dg.RunRequest() if has_scores(installation) else dg.SkipReason("nothing is annotated")
 
 
 def detector_job(name: str) -> UnresolvedAssetJobDefinition:

@@ -17,6 +17,7 @@ import dagster as dg
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from deid_assets.assets.scoring import has_scores
 from deid_assets.defs.jobs import NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
@@ -133,7 +134,9 @@ class Graph:
         """
         chosen = self._chosen(one, wanted)
         if not chosen:
-            progress.console.print(f"[dim]{place}: up to date[/]", highlight=False)
+            is_empty = one.job == NIGHTLY_JOB and not has_scores(self.installation)
+            state = "none, as nothing is annotated" if is_empty else "up to date"
+            progress.console.print(f"[dim]{place}: {state}[/]", highlight=False)
             return
         task = progress.add_task(f"{place}: making {len(chosen)} assets", total=None)
 
@@ -162,6 +165,8 @@ class Graph:
             outcome.faults += [_reason(event) for event in result.all_events if event.is_step_failure]
 
     def _chosen(self, one: Pass, wanted: Wanted) -> list[dg.AssetKey]:
+        if one.job == NIGHTLY_JOB and not has_scores(self.installation):
+            return []
         keys = self._job(one).asset_layer.executable_asset_keys
         named = keys if wanted.only is None else wanted.only
         wished = [key for key in keys if key in named and key not in wanted.without]

@@ -12,7 +12,7 @@ from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import find_arrival
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
-from deid_assets.store.approvals import APPROVAL, REPORT
+from deid_assets.store.approvals import APPROVAL, REPORT, find_approval
 from deid_assets.store.files import Receipt, StoreFiles
 from deid_assets.store.manifests import MANIFEST
 from deid_assets.store.withdrawals import WITHDRAWN, Withdrawals
@@ -130,7 +130,10 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     stops = tuple(stop for stop in found if stop is not None)
     released = _released(settings, files, batch)
     is_withdrawn = Withdrawals(files).is_withdrawn(batch)
-    state = State.WITHDRAWN if is_withdrawn else _state(settings, raw, stops, released=released)
+    is_unapproved = settings.release.approval and _is_unapproved(files, batch)
+    state = _state(settings, raw, stops, released=released, is_unapproved=is_unapproved)
+    if is_withdrawn:
+        state = State.WITHDRAWN
     unread = next((stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None)
     read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
     counts = read.counts if read else {}
@@ -171,14 +174,21 @@ def notes_line(tally: Tally) -> str:
     return f"{tally.received:,} received = {' + '.join(parts)}"
 
 
-def _state(settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, released: Receipt | None) -> State:
+def _is_unapproved(files: StoreFiles, batch: str) -> bool:
+    """Whether there is a page on a batch that nobody approved."""
+    return files.find(REPORT, batch) is not None and find_approval(files, batch) is None
+
+
+def _state(
+    settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, released: Receipt | None, is_unapproved: bool
+) -> State:
     """Return what became of a batch that was not withdrawn."""
     if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
         return State.UNREADABLE
     on_the_way = [stop for stop in stops if stop.asset in _path(settings)]
     if any(not stop.waits for stop in on_the_way):
         return State.STOPPED
-    if on_the_way:
+    if on_the_way or is_unapproved:
         return State.WAITING
     if released:
         return State.RELEASED

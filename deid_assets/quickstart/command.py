@@ -15,8 +15,6 @@ from pathlib import Path
 from rich.console import Console
 from sqlalchemy.exc import DBAPIError
 
-from deid_assets.assets.evidence import page_of
-from deid_assets.assets.measuring import advice
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
@@ -25,14 +23,15 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, own_console
 from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.intake.landing import landing_store, left_alone, take_in
-from deid_assets.intake.parts import waiting
+from deid_assets.intake.parts import waiting as waiting_to_be_split
 from deid_assets.intake.splitting import split_arrivals
-from deid_assets.intake.states import batch_ids, open_batches
+from deid_assets.intake.states import batch_ids, look_at_all, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals
 from deid_assets.own_plugins import described
 from deid_assets.quickstart.overview import show_overview
-from deid_assets.quickstart.passes import is_approved, make_all
+from deid_assets.quickstart.passes import make_all
 from deid_assets.quickstart.sample import write_sample
+from deid_assets.quickstart.steps import waiting
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_assets.system.owned import sweep_parts
@@ -94,7 +93,7 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
 
 def _split(settings: Settings, console: Console) -> list[str]:
     """Make batches of what is large, in a worker process: it is read, and a library may abort on a damaged file."""
-    if not waiting(landing_store(settings)):
+    if not waiting_to_be_split(landing_store(settings)):
         return []
     try:
         return run_parts(split_arrivals, [settings], workers=settings.workers)[0]
@@ -124,17 +123,13 @@ def _run(installation: Installation, console: Console) -> int:
         outcome.show_left(console, "the same command")
         return INTERRUPTED
     assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
-    show_overview(installation, assets, console, seconds=time.perf_counter() - started)
+    found = look_at_all(installation.settings, installation.files)
+    show_overview(installation, found, assets, console)
     for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
-    for line in filter(None, [advice(installation, known), *(_waiting(installation, batch) for batch in known)]):
+    waits = waiting(installation, found)
+    for line in waits.lines():
         console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"next              {waits.next_step(found)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"finished in {time.perf_counter() - started:.1f} s", highlight=False)
     return 1 if outcome.faults else 0
-
-
-def _waiting(installation: Installation, batch: str) -> str:
-    """Return what somebody must do before a batch leaves; empty where nothing."""
-    page = page_of(installation.settings, batch)
-    if not installation.settings.release.approval or not page.exists() or is_approved(installation, batch):
-        return ""
-    return f"batch {batch} waits for approval: read {page} and run `deid approve` with it"

@@ -8,7 +8,7 @@ import dagster as dg
 from rich.console import Console
 
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
-from deid_assets.assets.scoring import gold_batches
+from deid_assets.assets.repeats import gold_batches
 from deid_assets.core.assets import Family
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.runs import Graph, Outcome, Pass, Wanted

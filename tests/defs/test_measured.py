@@ -8,10 +8,15 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
-from deid_assets.assets.measuring import advice
 from deid_assets.cli import app
 from deid_assets.core.verdicts import State
+from deid_assets.defs.staleness import stale_assets
+from deid_assets.defs.stopping import without_known_stops
 from deid_assets.intake.landing import take_in
+from deid_assets.intake.states import State as BatchState
+from deid_assets.intake.states import look_at_all
+from deid_assets.intake.stops import find_stop
+from deid_assets.quickstart.steps import waiting
 from deid_assets.store.receipts import state_of
 
 pytestmark = pytest.mark.long
@@ -49,6 +54,27 @@ def released(made):
     return made.failures(made.run(made.batch, "released_corpus"))
 
 
+def waits(made):
+    """Why the release waits, as it is kept."""
+    stop = find_stop(made.opened().files, "released_corpus", made.batch)
+    return stop.reasons if stop and stop.waits else ()
+
+
+def tried(made):
+    """Assets that the next `make run` makes."""
+    opened, definitions = made.opened(), made.definitions()
+    specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
+    stale = stale_assets(definitions, opened, made.batch, made.instance)
+    return [key.to_user_string() for key in without_known_stops(specs, opened, made.batch, stale)]
+
+
+def lines_on(made):
+    opened = made.opened()
+    found = look_at_all(opened.settings, opened.files)
+    waits = waiting(opened, found)
+    return [batch.state for batch in found], waits.lines(), waits.next_step(found)
+
+
 def manifest_of(made):
     return json.loads((made.home / "released" / made.batch / "manifest.json").read_text())
 
@@ -56,7 +82,15 @@ def manifest_of(made):
 def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_with_not_measured(unmeasured):
     made = unmeasured()
 
-    assert "measured (annotated_notes 0" in released(made)["released_corpus"]
+    result = made.run(made.batch, "released_corpus", "release_diff")
+    assert result.success
+    (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "measured"]
+    assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert waits(made) == ("measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",)
+    assert {"released_corpus", "release_diff"}.isdisjoint(tried(made))
+    states, (line,), step = lines_on(made)
+    assert (states, "was not released yet, since not measured" in line) == ([BatchState.WAITING], True)
+    assert "deid sample" in step
     assert not (made.home / "released").exists()
     page = page_of(made).read_text()
     assert page.index("<strong>Not measured</strong>") < page.index("None of the 8 notes is annotated.")
@@ -87,8 +121,8 @@ def test_no_gate_on_gold_has_passed_without_gold(unmeasured):
     ("asked", "short"),
     [
         ("", ""),
-        ("release.annotated_notes = 9\n", "wanted_notes 9"),
-        ("release.lower_bound = 0.9\n", "wanted_lower 0.9"),
+        ("release.annotated_notes = 9\n", "8 annotated notes, 9 wanted"),
+        ("release.lower_bound = 0.9\n", "identifiers covered, 0.9000 wanted"),
     ],
 )
 def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
@@ -101,10 +135,10 @@ def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
     )  # fmt: skip
     failures = made.failures(made.run(made.batch, *CHAIN, "released_corpus"))
 
+    assert failures == {}
     if short:
-        assert short in failures["released_corpus"]
+        assert short in " ".join(waits(made))
     else:
-        assert failures == {}
         assert manifest_of(made)["measured"] is True
         assert "measured on 8 annotated notes: 16 of 16" in say("verify", made.home / "released" / made.batch)[1]
 
@@ -170,8 +204,15 @@ def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapprov
 
     main = made.definitions().resolve_job_def("main_job").asset_layer.executable_asset_keys
     assert {"released_corpus", "release_diff", "release_approval"}.isdisjoint(key.to_user_string() for key in main)
-    failures = made.failures(made.run(made.batch, "released_corpus", job="approve_release"))
-    assert "approved" in failures["released_corpus"]
+    states, lines, step = lines_on(made)
+    assert states == [BatchState.WAITING]
+    assert lines == [
+        f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run `deid approve` with it"
+    ]
+    assert "deid approve" in step
+    assert made.run(made.batch, "released_corpus", job="approve_release").success
+    assert "nobody approved the present page" in " ".join(waits(made))
+    assert not (made.home / "released").exists()
 
 
 def test_a_page_that_was_read_and_approved_from_the_shell_lets_the_batch_leave(unmeasured):
@@ -195,8 +236,9 @@ def test_an_approval_is_void_once_the_batch_has_another_page(unmeasured):
     assert made.failures(made.run(made.batch, *CHAIN)) == {}
     assert page_of(made).read_bytes() != old
 
-    failures = made.failures(made.run(made.batch, "released_corpus", job="approve_release"))
-    assert "approved" in failures["released_corpus"]
+    assert made.run(made.batch, "released_corpus", job="approve_release").success
+    assert "nobody approved the present page" in " ".join(waits(made))
+    assert not (made.home / "released").exists()
     page_of(made).with_name("old.html").write_bytes(old)
     code, said = say("approve", page_of(made).with_name("old.html"), "--by", "a.meier")
     assert (code, "not the present page on any batch" in said) == (2, True), said
@@ -238,7 +280,7 @@ def test_the_job_takes_a_name_and_the_page_and_nothing_else(unmeasured, config, 
 
 def test_a_batch_whose_notes_were_tampered_with_hides_no_advice_on_the_others(unmeasured):
     made = unmeasured(chain=CHAIN[:4])
-    opened = made.opened()
-    assert advice(opened, [made.batch]).startswith("not measured, ")
-    (made.store / "restricted" / "raw_notes" / made.batch / "receipt.json").unlink()
-    assert advice(opened, [made.batch]) == ""
+    assert "not measured" in lines_on(made)[1][0]
+    receipt = made.store / "restricted" / "raw_notes" / made.batch / "receipt.json"
+    receipt.write_text(receipt.read_text().replace('"notes": 8', '"notes": 9'))
+    assert lines_on(made)[1] == []

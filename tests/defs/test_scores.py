@@ -1,10 +1,16 @@
 """Score cards that add up, reports, what each detector adds, and the bake-off, in real runs."""
 
+import io
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from deid_assets.intake.states import batch_ids, look_at_all
+from deid_assets.quickstart.overview import show_overview
+from deid_assets.quickstart.steps import waiting
 from deid_assets.store.files import ALL
 from deid_assets.store.scores import scores_from_table
 
@@ -191,3 +197,41 @@ def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
     assert "the file of table 'spans' was altered" in scores["scorecard_shade"]
     assert "the file of table 'spans' was altered" in bakeoff["bakeoff"]
     assert not (two_batches.home / "reports" / "bakeoff.html").exists()
+
+
+def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(two_batches, note_records):
+    before = two_batches.run_scores()
+    again = two_batches.receive([{**one, "id": f"copy-{one['id']}"} for one in note_records(20)], name="copy.jsonl")
+    assert two_batches.failures(two_batches.run(again, *CHAIN, "merged_spans")) == {}
+
+    after = two_batches.run_scores()
+
+    opened = two_batches.opened()
+    for card in ("scorecard_stencil", "scorecard_shade", "evaluation_report_shade", "leaderboard"):
+        counts = [metadata_of(result, card)["annotated_notes"].value for result in (before, after)]
+        assert counts == [16, 16], card
+    assert metadata_of(after, "scorecard_shade")["arrived_before"].value.startswith("8 annotated notes of 1 batches")
+    repeated = waiting(opened, look_at_all(opened.settings, opened.files)).repeated
+    assert repeated == {}  # the first two are not merged, so nothing is known of their notes yet
+    for batch in set(batch_ids(opened.settings)) - {again}:
+        two_batches.run(batch, "merged_spans")
+    waits = waiting(opened, look_at_all(opened.settings, opened.files))
+    assert list(waits.repeated.values()) == [8]
+    assert "8 notes are in an earlier batch too, and are scored once" in " ".join(waits.lines())
+
+
+def test_the_closing_table_has_every_detector_and_the_ensemble_on_the_same_notes(two_batches):
+    two_batches.configure(two_batches.default_settings + NAMES_ONLY + "\n")
+    for batch in batch_ids(two_batches.settings()):
+        two_batches.run(batch, "merged_spans")
+    two_batches.run_scores()
+    opened, console = two_batches.opened(), Console(record=True, width=160, file=io.StringIO())
+
+    show_overview(opened, look_at_all(opened.settings, opened.files), [], console)
+
+    shown = console.export_text()
+    assert "On the same 16 annotated notes" in shown
+    rows = [
+        re.findall(r"[\w.]+", line) for line in shown.splitlines() if re.search("stencil|shade|ensemble merged", line)
+    ]
+    assert {row[-6] for row in rows if row[0] in ("stencil", "shade", "ensemble")} == {"32"}

@@ -164,7 +164,7 @@ def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
 
 
 def _cells(batch: Batch) -> list[str]:
-    reason = next(iter(batch.reasons[1:]), next(iter(batch.reasons), ""))
+    reason = next(iter(batch.reasons), "")
     size = f"{batch.bytes / 1e6:.1f} MB" if batch.bytes >= 100_000 else f"{batch.bytes:,} B"
     notes = f"{batch.tally.received:,}" if batch.tally.received else "-"
     return [

@@ -1,0 +1,120 @@
+"""What somebody has yet to do before batches leave, or may do next, as ``make run`` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from deid_assets.assets.evidence import page_of
+from deid_assets.assets.measuring import measure
+from deid_assets.assets.repeats import repeats
+from deid_assets.core.errors import ProvenanceError
+from deid_assets.intake.states import Batch, State
+from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_assets.quality.measurement import Measurement
+from deid_assets.reports.advice import CURVE
+from deid_resources.installation import Installation
+
+SAMPLE = "deid sample NOTES --notes 50 --out sample.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Batches for which somebody has yet to do something.
+
+    Args:
+        unmeasured: Stay until people annotated more of them.
+        unapproved: Stay until somebody approved their pages.
+        unknown: Were released without being measured.
+        repeated: Batch to how many of its notes arrived before.
+    """
+
+    unmeasured: Mapping[str, Measurement]
+    unapproved: Mapping[str, Path]
+    unknown: Mapping[str, Measurement]
+    repeated: Mapping[str, int]
+
+    def lines(self) -> list[str]:
+        """Return a line for each kind of them."""
+        lines = []
+        if self.unmeasured:
+            needed = next(iter(self.unmeasured.values())).needed
+            lines.append(
+                f"{_named(self.unmeasured)} not released yet, since not measured: {needed}. Annotate a sample with "
+                '`deid sample`, or set release.require = "none" to release without knowing what was missed'
+            )
+        if self.unapproved:
+            page = next(iter(self.unapproved.values()))
+            lines.append(
+                f"{_named(self.unapproved)} not released yet, since not approved: read {page} and run `deid approve` "
+                "with it"
+            )
+        if self.unknown:
+            needed = next(iter(self.unknown.values())).needed
+            lines.append(
+                f"{_named(self.unknown)} released without being measured: {needed}. What was missed is unknown; "
+                "annotate a sample with `deid sample`"
+            )
+        if self.repeated:
+            lines.append(
+                f"{_named(self.repeated)} here before, in part or whole: {sum(self.repeated.values()):,} notes are in an "
+                "earlier batch too, and are scored once. `deid batches withdraw BATCH` takes a batch out; it keeps "
+                "the original files"
+            )
+        return lines
+
+    def next_step(self, found: Sequence[Batch]) -> str:
+        """Return what helps most now."""
+        bad = next((one.batch for one in found if one.state in (State.UNREADABLE, State.STOPPED)), "")
+        if bad:
+            return f"see what stopped {bad}: deid batches show {bad}"
+        if self.unmeasured:
+            return f"annotate a sample, so that batches can be released: {SAMPLE}"
+        if self.unapproved:
+            return f"read the page, then: deid approve {next(iter(self.unapproved.values()))} --by NAME"
+        if self.unknown:
+            return f"annotate a sample, so that what was missed is known: {SAMPLE}"
+        return f"annotate ten of your notes and see what they add: {CURVE}"
+
+
+def waiting(installation: Installation, found: Sequence[Batch]) -> Waiting:
+    """Return what waits, of batches as they were looked at."""
+    short = _short(installation, found)
+    unmeasured = {batch: one for batch, one in short.items() if one.wanted.gold}
+    waits = [one.batch for one in found if one.state is State.WAITING and one.batch not in unmeasured]
+    pages = {batch: page_of(installation.settings, batch) for batch in waits}
+    released = {one.batch for one in found if one.state is State.RELEASED}
+    return Waiting(
+        unmeasured=unmeasured,
+        unapproved=pages if installation.settings.release.approval else {},
+        unknown={batch: one for batch, one in short.items() if batch in released - unmeasured.keys()},
+        repeated=_repeated(installation, found),
+    )
+
+
+def _short(installation: Installation, found: Sequence[Batch]) -> dict[str, Measurement]:
+    """Return what is known of the batches that have too few annotations."""
+    short = {}
+    for one in found:
+        with suppress(ProvenanceError):  # its stop says more
+            is_done = one.state in (State.MADE, State.WAITING, State.RELEASED)
+            if is_done and installation.files.find(MERGED_SPANS, one.batch):
+                measured = measure(one.batch, installation)
+                if measured.shortfall:
+                    short[one.batch] = measured
+    return short
+
+
+def _repeated(installation: Installation, found: Sequence[Batch]) -> dict[str, int]:
+    present = [one.batch for one in found if one.state is not State.WITHDRAWN]
+    with suppress(ProvenanceError):  # the stop of the batch says more
+        return {batch: len(notes) for batch, notes in repeats(installation, present).items() if notes}
+    return {}
+
+
+def _named(batches: Mapping[str, object]) -> str:
+    """Return one batch, or the first of several, as the subject of a sentence with its verb."""
+    first = next(iter(batches))
+    return f"batch {first} was" if len(batches) == 1 else f"batch {first} and {len(batches) - 1:,} more were"
