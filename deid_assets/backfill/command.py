@@ -24,6 +24,7 @@ from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
 from deid_assets.intake.states import open_batches
 from deid_assets.own_plugins import described
 from deid_assets.system.interrupts import INTERRUPTED
+from deid_resources.checks import checked_snapshot
 from deid_resources.installation import Installation
 
 TAG = "deid/backfill"
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = own_console()
     harden_process()
     try:
-        return _run(Installation(Settings.load()), options, console)
+        settings = Settings.load()
+        return _run(Installation(settings, snapshot=checked_snapshot(settings)), options, console)
     except DeidError as error:
         console.print(described(error), style="red", markup=False, highlight=False)
         return 2

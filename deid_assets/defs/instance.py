@@ -12,8 +12,10 @@ import dagster as dg
 from alembic.util import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
+from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.store.atomic import locked
+from deid_resources.settings_record import check_settings
 from deid_resources.silence import protect_memory
 
 DAGSTER_YAML = """\
@@ -142,6 +144,7 @@ def harden_process() -> None:
 
 if __name__ == "__main__":
     try:
+        check_settings(Settings.load())
         with open_instance(Path(sys.argv[1])):
             pass
     except ConfigError as error:

@@ -20,7 +20,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from deid_assets.assets.scoring import has_scores
 from deid_assets.defs.jobs import NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.staleness import stale_assets
-from deid_assets.defs.stopping import without_known_stops
+from deid_assets.defs.stopping import clear_stale_stops, without_known_stops
 from deid_assets.store.files import ALL
 from deid_assets.system.interrupts import interrupts_handled
 from deid_resources.installation import Installation
@@ -173,6 +173,7 @@ class Graph:
         if wanted.again or not wished:
             return wished
         stale = [key for key in stale_assets(self.defs, self.installation, one.batch, self.instance) if key in wished]
+        clear_stale_stops(self.installation, one.batch, [key for key in wished if key not in stale])
         specs = {spec.key: spec for spec in self.defs.resolve_all_asset_specs()}
         return without_known_stops(specs, self.installation, one.batch, stale)
 

@@ -8,7 +8,7 @@ import dagster as dg
 from deid_assets.assets.display import in_words
 from deid_assets.core.detector import is_interrupt
 from deid_assets.core.errors import DeidError
-from deid_assets.intake.stops import find_stop, record_stop
+from deid_assets.intake.stops import clear_stop, find_stop, record_stop, stopped_assets
 from deid_assets.own_plugins import described
 from deid_assets.quality import Verdict
 from deid_assets.store.files import UnsignedReceipt
@@ -74,6 +74,19 @@ def without_known_stops(
         else:
             made.append(key)
     return made
+
+
+def clear_stale_stops(installation: Installation, batch: str, current: Iterable[dg.AssetKey]) -> None:
+    """Forget the stops of assets that are up to date: a run under other settings, or that was tried again, left them.
+
+    Args:
+        installation: The installation.
+        batch: Partition.
+        current: Assets that are what would be made now.
+    """
+    stopped = set(stopped_assets(installation.files, batch))
+    for asset in stopped & {key.to_user_string() for key in current}:
+        clear_stop(installation.files, asset, batch)
 
 
 def _fails_again(spec: dg.AssetSpec, installation: Installation, batch: str) -> bool:

@@ -93,6 +93,11 @@ def find_stop(files: StoreFiles, asset: str, batch: str) -> Stop | None:
     return Stop(asset, receipt, tuple(reasons))
 
 
+def clear_stop(files: StoreFiles, asset: str, batch: str) -> None:
+    """Forget why an asset was not stored: what is stored is what would be made now."""
+    files.discard(Family.STOPS.of(asset), batch)
+
+
 def stopped_assets(files: StoreFiles, batch: str) -> list[str]:
     """Return the assets of a batch of which a stop was ever recorded."""
     receipts = (files.root / "internal").glob(f"{Family.STOPS.of('*')}/{batch}/receipt.json")

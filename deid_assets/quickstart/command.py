@@ -52,12 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart", description=__doc__)
     parser.add_argument("--notes", type=Path, help="a file or folder of notes to copy into the landing folder first")
+    parser.add_argument(
+        "--other-settings",
+        action="store_true",
+        help="go on under these settings, also where the installation had others",
+    )
     options = parser.parse_args(arguments)
     console = own_console()
     harden_process()
     try:
         settings = Settings.load()
-        snapshot = checked_snapshot(settings)
+        snapshot = checked_snapshot(settings, adopt=options.other_settings)
         check_ensemble(snapshot)
         _fill_landing(settings, options.notes, console)
         return _run(Installation(settings, snapshot=snapshot), console)

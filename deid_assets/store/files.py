@@ -151,12 +151,15 @@ class StoreFiles:
                 name = folder.parent.name
                 if name in keep or name == "landing":
                     continue
-                with locked(folder):
-                    for path in folder.iterdir():
-                        path.unlink(missing_ok=True)
-                    folder.rmdir()
+                _remove(folder)
                 erased.append(name)
         return sorted(set(erased))
+
+    def discard(self, asset: str, batch: str) -> None:
+        """Delete an asset's files for the batch, such as a record that no longer holds; nothing where there are none."""
+        folder = self._folder(asset, batch)
+        if folder.is_dir():
+            _remove(folder)
 
     def dependents(self, batch: str) -> list[str]:
         """Return ``asset@batch`` of every partition outside ``batch`` made from one inside it, sorted.
@@ -232,6 +235,13 @@ class StoreFiles:
 
     def _folder(self, asset: str, batch: str) -> Path:
         return self.root / zone_of(asset) / asset / checked_batch(batch)
+
+
+def _remove(folder: Path) -> None:
+    with locked(folder):
+        for path in folder.iterdir():
+            path.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _split(receipt: Receipt, name: str) -> tuple[str, str]:

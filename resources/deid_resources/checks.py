@@ -14,21 +14,28 @@ from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.training import Recipe, load_recipe
 from deid_resources.importing import with_import_faults
+from deid_resources.settings_record import check_settings
 from deid_resources.snapshot import Snapshot
 from deid_resources.taggers import known_detectors
 
 
-def checked_snapshot(settings: Settings, *, promised: str = "") -> Snapshot:
+def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = False) -> Snapshot:
     """Return what this process executes, if the settings name nothing that is missing and the home can be used.
 
     A plugin that cannot be imported has its fault in the snapshot, and stops nothing.
 
+    Args:
+        settings: Of this process.
+        promised: See ``Snapshot``.
+        adopt: Whether the installation is run under these settings from now on, also where it had others.
+
     Raises:
-        ConfigError: With a line for each fault.
+        ConfigError: With a line for each fault, or the installation is run under other settings.
     """
     where = os.environ.get("DEID_CONFIG") or "settings"
     if faults := [f"{where}: {fault}" for fault in _faults(settings)]:
         raise ConfigError("\n".join(faults))
+    check_settings(settings, adopt=adopt)
     plugins = with_import_faults(available(), settings.home / "imports.json")
     return Snapshot.take(settings, plugins=plugins, promised=promised)
 

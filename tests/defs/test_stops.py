@@ -2,11 +2,15 @@
 
 import json
 from importlib.metadata import EntryPoints, entry_points
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.defs.jobs import MAIN_JOB
+from deid_assets.defs.runs import Graph, Pass
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
 from deid_assets.formats.installed import installed
@@ -14,7 +18,8 @@ from deid_assets.intake.arrivals import check_arrival, find_arrival
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch
 from deid_assets.intake.states import State, look
-from deid_assets.intake.stops import find_stop
+from deid_assets.intake.stops import find_stop, record_stop
+from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.withdrawals import ARRIVAL
 
 pytestmark = pytest.mark.long
@@ -242,3 +247,18 @@ def test_arrival_time_and_size_are_shown_with_the_partition(installation):
     metadata = made.materialization.metadata
     assert (metadata["files"].value, metadata["bytes"].value) == (1, 15)
     assert metadata["arrived"].value > 1.7e9
+
+
+def test_a_stop_that_another_process_left_is_cleared_by_the_next_good_run(shipped):
+    opened = shipped.opened()
+    receipt = opened.files.receipt("released_corpus", shipped.batch)
+    unsigned = UnsignedReceipt("code of other settings", receipt.inputs)
+    record_stop(opened.files, "released_corpus", shipped.batch, ["made by others"], unsigned=unsigned, is_error=True)
+    assert look(opened.settings, opened.files, shipped.batch).state is State.STOPPED
+
+    graph = Graph(shipped.definitions(), opened, shipped.history)
+    outcome = graph.make([Pass(MAIN_JOB, shipped.batch)], Console(file=StringIO()))
+
+    assert (outcome.made, outcome.faults) == (0, [])
+    assert look(opened.settings, opened.files, shipped.batch).state is State.RELEASED
+    assert opened.files.receipt("released_corpus", shipped.batch) == receipt
