@@ -11,7 +11,7 @@ from rich.console import Console
 from deid_assets.backfill.command import main as backfill
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.runs import Graph, Pass, Wanted
-from deid_assets.intake.states import look, withdraw
+from deid_assets.store.withdrawals import Withdrawals
 from deid_resources import processes
 
 pytestmark = pytest.mark.long
@@ -80,7 +80,7 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes
 def test_a_backfill_leaves_withdrawn_batches_alone(installation, note_records, capsys):
     batch = installation.receive(note_records())
     opened = installation.opened()
-    withdraw(opened.files, look(opened.settings, opened.files, batch))
+    Withdrawals(opened.files).record(batch, {"notes": 8, "withheld": 0})
 
     assert backfill(["raw_notes"]) == 0
     assert "0 assets in 0 runs" in capsys.readouterr().out
