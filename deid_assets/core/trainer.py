@@ -153,6 +153,9 @@ class Trainer(Protocol):
     Attributes:
         name: Entry-point name, the same as the detector's.
         version: Changes whenever the same task would give another model.
+
+    A trainer that learns one corpus after the other, each from the weights that the one before left, says so with
+    ``learns_in_phases = True``; of any other the strategy ``sequential`` is refused.
     """
 
     name: str

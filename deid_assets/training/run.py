@@ -12,7 +12,7 @@ from pathlib import Path
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, detect
-from deid_assets.core.errors import InputError, TrainingError
+from deid_assets.core.errors import ConfigError, InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import Grouping, grouping_for, sentences, tokenize
@@ -111,6 +111,8 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
         InputError: No spans, one label for two categories, or notes in common with those that judge.
     """
     check_strategy(recipe.strategy, len(materials.corpora))
+    if recipe.strategy is Strategy.SEQUENTIAL and not getattr(trainer, "learns_in_phases", False):
+        raise ConfigError(f"strategy sequential: {trainer.name} learns all corpora together; choose mix")
     corpora = [list(corpus.documents) for corpus in materials.corpora]
     is_held_out = materials.dev is not None or recipe.dev_share > 0
     dev = [] if materials.dev is None else list(materials.dev.documents)

@@ -21,6 +21,7 @@ from deid_assets.core.trainer import Epoch
 
 class Trainer:
     name = "xwords"
+    learns_in_phases = True
     version = "1"
 
     def settings(self, given):

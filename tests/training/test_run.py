@@ -2,10 +2,11 @@
 
 import pytest
 
-from deid_assets import DisjointSpans, Note, Phi
+from deid_assets import DisjointSpans, Note, Phi, plugins
 from deid_assets.core.errors import ConfigError, InputError, PluginError, TrainingError
 from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Materials, Recipe, read_card, train_model
+from deid_assets.training.run import make_task
 
 pytestmark = pytest.mark.usefixtures("xwords")
 
@@ -102,14 +103,23 @@ def test_native_labels_are_learnt_and_given_back(notes, tmp_path):
     ("strategy", "phases"), [("mix", [["a-0", "a-1", "b-0", "b-1"]]), ("sequential", [["a-0", "a-1"], ["b-0", "b-1"]])]
 )
 def test_strategies_say_what_is_learnt_when(notes, strategy, phases):
-    from deid_assets import plugins
-    from deid_assets.training.run import make_task
-
     corpora = [notes("Lee", "Ray", corpus="a"), notes("Bo", "Al", corpus="b", native="PERSON")]
     materials = Materials(corpora=corpora, dev=notes("Lee", corpus="dev"))
     task = make_task(recipe(strategy=strategy, labels="native"), materials, plugins.load_trainer("xwords"))
     assert [[document.note.note_id for document in phase] for phase in task.phases] == phases
     assert task.labels == {"DATE": Phi.DATE, "NAME": Phi.NAME, "PERSON": Phi.NAME}
+
+
+@pytest.mark.parametrize("plugin", sorted(plugins.available(plugins.TRAINERS)))
+def test_one_corpus_after_the_other_is_refused_where_a_trainer_learns_them_together(notes, plugin):
+    corpora = [notes("Lee", "Ray", corpus="a"), notes("Bo", "Al", corpus="b")]
+    trainer = plugins.load_trainer(plugin)
+    sequential = recipe(strategy="sequential", plugin=plugin)
+    if plugin in ("flair", "transformers"):  # these do
+        assert len(make_task(sequential, Materials(corpora=corpora), trainer).phases) == 2
+        return
+    with pytest.raises(ConfigError, match=f"sequential: {plugin} learns all corpora together; choose mix"):
+        make_task(sequential, Materials(corpora=corpora), trainer)
 
 
 def test_a_chosen_grouping_is_recorded(notes, tmp_path):

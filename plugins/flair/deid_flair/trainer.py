@@ -26,6 +26,7 @@ class FlairTrainer:
 
     name = "flair"
     version = VERSION
+    learns_in_phases = True
 
     def settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the recipe's ``[settings]`` checked and completed.
