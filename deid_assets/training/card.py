@@ -146,7 +146,7 @@ def read_card(folder: Path, *, verify: bool = False) -> Card:
         found = digests(folder)
         for name in sorted({*card.files, *found}):
             if card.files.get(name) != found.get(name):
-                state = "missing" if name not in found else "altered" if name in card.files else "not in the card"
+                state = "missing" if name not in found else "altered" if name in card.files else "not in the model card"
                 raise InputError(f"{folder / name}: {state}; train the model again, or copy the folder again")
     return card
 

@@ -32,10 +32,12 @@ def check_unseen(card: Card, documents: Sequence[Document], *, model: str) -> No
         InputError: It has seen one of the notes, or its card does not say, or says it under another key.
     """
     if card.seen is None:
-        raise InputError(f"{model}: its card does not say whose notes it has seen; train it again")
+        raise InputError(f"{model}: its model card does not say whose notes it has seen; train it again")
     name = next((name for name in (name_of, plain_name_of) if _short(name, "") == card.seen.mark), None)
     if name is None:
-        raise InputError(f"{model}: its card names notes under another DEID_KEY; set the key that it was trained under")
+        raise InputError(
+            f"{model}: its model card names notes under another DEID_KEY; set the key that it was trained under"
+        )
     names = set(card.seen.names)
     for document in documents:
         if names.intersection(_names(document.note, name)):

@@ -202,7 +202,7 @@ def test_a_folder_with_other_things_is_left_alone(notes, tmp_path):
     [
         (lambda folder: (folder / "tagger.json").write_text("{}"), "tagger.json: altered"),
         (lambda folder: (folder / "tagger.json").unlink(), "tagger.json: missing"),
-        (lambda folder: (folder / "extra.pkl").write_text("x"), "extra.pkl: not in the card"),
+        (lambda folder: (folder / "extra.pkl").write_text("x"), "extra.pkl: not in the model card"),
         (lambda folder: (folder / "card.json").write_text("{}"), "not a model card"),
         (lambda folder: (folder / "card.json").unlink(), "no card.json"),
     ],

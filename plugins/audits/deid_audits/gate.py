@@ -146,8 +146,8 @@ def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
         is_source = subject.notes.get(f"{name} texts", subject.notes.get(name)) in held.sources
         if need in held.audits[result.audit] and given != read and not is_source:
             yield (
-                f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are none that the model was trained "
-                "on by its card, and together they are no source of the ledger; run it with the notes of the model"
+                f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are not among those of "
+                "the model by its model card, and together they are no source of the ledger; run it with the notes of the model"
             )
     if others := subject.read.get("held_out read", 0):
         yield f"audit {result.audit}: the model was trained on {others:,} of the held-out notes; give notes that it was not"

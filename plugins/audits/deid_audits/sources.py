@@ -90,11 +90,11 @@ def _faults(
     left = digests - explained
     for name, found in read.items():
         if other := len(found & left):
-            yield f"card: the model read {other:,} notes of {tiers[name]} source {name!r}, which made_from does not name"
+            yield f"model card: the model read {other:,} notes of {tiers[name]} source {name!r}, which made_from does not name"
             left -= found
     if left:
         yield (
-            f"card: {len(left):,} of the {len(digests):,} notes that the model read are of no source; name the notes of "
+            f"model card: {len(left):,} of the {len(digests):,} notes that the model read are of no source; name the notes of "
             "each, and set DEID_KEY as it was in training"
         )
 
@@ -106,12 +106,12 @@ def _of_corpora(facts: Facts, folder: Path) -> Trained:
         name = by_digest.get(corpus.digest)
         if name is None:
             faults.append(
-                f"card: corpus {corpus.name!r} ({corpus.role}) is of no source; give its digest {corpus.digest}"
+                f"model card: corpus {corpus.name!r} ({corpus.role}) is of no source; give its digest {corpus.digest}"
             )
             continue
         rows.append((name, f"{corpus.notes:,} notes, {corpus.role}"))
         if name not in facts.model.made_from:
-            faults.append(f"card: corpus {corpus.name!r} is source {name!r}, which made_from does not name")
+            faults.append(f"model card: corpus {corpus.name!r} is source {name!r}, which made_from does not name")
     return Trained(tuple(rows), tuple(faults))
 
 

@@ -136,7 +136,10 @@ OF_MODEL = Held(KEY, MODEL, {"membership": frozenset({Need.MODEL, Need.TRAINING}
     [
         ({"model": "of another"}, "audit membership: it is of another model, or the model changed since"),
         ({"model": ""}, "audit membership: it is of another model, or the model changed since"),
-        ({"read": {**READ, "training read": 7}}, "audit membership: 2 of its 9 training notes are none that the model"),
+        (
+            {"read": {**READ, "training read": 7}},
+            "audit membership: 2 of its 9 training notes are not among those of the model",
+        ),
         ({"read": {**READ, "held_out read": 1}}, "audit membership: the model was trained on 1 of the held-out notes"),
     ],
 )

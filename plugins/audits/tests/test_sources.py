@@ -61,8 +61,8 @@ def test_a_card_that_agrees_with_the_ledger_lets_the_model_leave(site):
 @pytest.mark.parametrize(
     ("read", "reason"),
     [
-        ([*SAFE, RAW[0]], "card: the model read 1 notes of raw source 'raw', which made_from does not name"),
-        ([*SAFE, "Another."], "card: 1 of the 3 notes that the model read are of no source"),
+        ([*SAFE, RAW[0]], "model card: the model read 1 notes of raw source 'raw', which made_from does not name"),
+        ([*SAFE, "Another."], "model card: 1 of the 3 notes that the model read are of no source"),
     ],
 )
 def test_what_the_ledger_hides_refuses_the_model(site, read, reason):
@@ -97,8 +97,8 @@ def test_the_corpora_of_a_tagger_are_told_by_their_digests(tmp_path):
         encoding="utf-8",
     )
     assert judged(read_facts(tmp_path / "facts.toml")).reasons == (
-        "card: corpus 'b' is source 'two', which made_from does not name",
-        "card: corpus 'c' (train) is of no source; give its digest cccccccc",
+        "model card: corpus 'b' is source 'two', which made_from does not name",
+        "model card: corpus 'c' (train) is of no source; give its digest cccccccc",
     )
 
 

@@ -22,7 +22,7 @@ class Machine:
     """What a network of PyTorch could run on.
 
     Args:
-        has_card: Whether there is a card of NVIDIA that this process may use.
+        has_card: Whether there is a GPU of NVIDIA that this process may use.
         is_built: Whether this PyTorch was built for such cards.
         devices: What starts beside the CPU, as PyTorch counts it: ``cuda:0``, ``cuda:1``, ``mps:0`` and so on.
     """
@@ -39,12 +39,12 @@ def device(named: str | None = None, *, machine: Machine | None = None) -> str:
     on standard error.
 
     Args:
-        named: ``cpu``, ``cuda``, ``cuda:1`` and so on; CUDA where there is a card, otherwise the CPU, when not given.
+        named: ``cpu``, ``cuda``, ``cuda:1`` and so on; CUDA where there is a GPU, otherwise the CPU, when not given.
         machine: What there is; looked for where not given.
 
     Raises:
         ConfigError: PyTorch has no devices of that name.
-        PluginError: What was named is not there, or there is a card and it does not start.
+        PluginError: What was named is not there, or there is a GPU and it does not start.
     """
     if named is not None:
         kind, colon, number = named.partition(":")
@@ -60,7 +60,7 @@ def device(named: str | None = None, *, machine: Machine | None = None) -> str:
     if "cuda:0" in machine.devices:
         return "cuda"
     if machine.has_card and machine.is_built:
-        raise PluginError(f"there is a card, and {_why('cuda', machine)}; {_CPU}")
+        raise PluginError(f"there is a GPU, and {_why('cuda', machine)}; {_CPU}")
     if machine.has_card:
         say_cpu(f"{_why('cuda', machine)}; {_CPU}")
     return "cpu"
@@ -73,7 +73,7 @@ def _why(kind: str, machine: Machine) -> str:
     if kind != "cuda":
         return "this PyTorch and this machine have none; give another"
     if not machine.has_card:
-        return "no card of NVIDIA is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"
+        return "no NVIDIA GPU is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"
     if not machine.is_built:
         return "this PyTorch was built without CUDA; install one with it (https://pytorch.org/get-started/locally)"
     return (
@@ -98,16 +98,16 @@ def _machine() -> Machine:
 
 
 def has_card() -> bool:
-    """Return whether there is a card of NVIDIA, and ``CUDA_VISIBLE_DEVICES`` does not hide it."""
+    """Return whether there is a GPU of NVIDIA, and ``CUDA_VISIBLE_DEVICES`` does not hide it."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip()
     return bool(shown) and not shown.startswith("-") and any(path.exists() for path in _NVIDIA)
 
 
 @cache
 def say_cpu(why: str) -> None:
-    """Say once that networks run on the CPU although there is a card.
+    """Say once that networks run on the CPU although there is a GPU.
 
     Args:
         why: With the remedy.
     """
-    typer.echo(f"warning: there is a card, and networks run on the CPU, many times slower: {why}", err=True)
+    typer.echo(f"warning: there is a GPU, and networks run on the CPU, many times slower: {why}", err=True)

@@ -45,7 +45,7 @@ def choose(wanted: Sequence[str], *, present: Sequence[str] | None = None, has_c
         wanted: ``cpu``, ``cuda``, ``tensorrt``; empty for CUDA where a card is seen and the build has it. TensorRT
             builds an engine for minutes at first use, so it is only used where it is asked for.
         present: Providers of this build; asked of ONNX Runtime where not given.
-        has_card: Whether there is a card of NVIDIA; looked for where not given.
+        has_card: Whether there is a GPU of NVIDIA; looked for where not given.
 
     Raises:
         PluginError: A name is unknown, or this build of ONNX Runtime has no such provider.
@@ -84,7 +84,7 @@ def check_started(chosen: Sequence[str], started: Sequence[str], *, named: bool)
     if chosen[0] in started:
         return
     name = next(short for short, long in _PROVIDERS.items() if long == chosen[0])
-    why = "" if named else "there is a card, and "
+    why = "" if named else "there is a GPU, and "
     raise PluginError(
         f"{why}provider {name!r} does not start: its libraries or the driver are missing; install CUDA 12 and cuDNN 9 "
         "(pip install 'onnxruntime-gpu[cuda,cudnn]'), or set providers = \"cpu\""

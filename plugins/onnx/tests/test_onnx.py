@@ -189,7 +189,7 @@ def test_options_without_sense_are_refused(
         OnnxDetector(model=folder(tmp_path), **options)
 
 
-@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a card here")
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU here")
 def test_a_provider_that_does_not_start_is_said_and_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="'cuda'"):
         OnnxDetector(model=folder(tmp_path), providers=["cuda"])

@@ -32,7 +32,7 @@ def test_a_card_that_this_build_cannot_use_is_said_once(capsys):
 
     assert [choose([], present=[CPU], has_card=True) for _ in range(3)] == [[CPU]] * 3
     said = capsys.readouterr().err
-    assert said.count("warning: there is a card") == 1
+    assert said.count("warning: there is a GPU") == 1
     assert "onnxruntime-gpu" in said
 
 
@@ -49,7 +49,7 @@ def test_a_provider_that_the_build_lacks_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("named", "begins"), [(True, "provider 'cuda'"), (False, "there is a card, and provider 'cuda'")]
+    ("named", "begins"), [(True, "provider 'cuda'"), (False, "there is a GPU, and provider 'cuda'")]
 )
 def test_a_card_without_its_libraries_is_an_error_with_the_remedy(named, begins):
     with pytest.raises(PluginError, match=f"^{begins} does not start.*install CUDA 12 and cuDNN 9"):
@@ -90,17 +90,17 @@ def test_a_card_that_this_pytorch_cannot_use_is_said_once(capsys):
 
     assert [device(machine=PLAIN) for _ in range(3)] == ["cpu"] * 3
     said = capsys.readouterr().err
-    assert said.count("warning: there is a card, and networks run on the CPU") == 1
+    assert said.count("warning: there is a GPU, and networks run on the CPU") == 1
     assert "this PyTorch was built without CUDA; install one with it" in said
 
 
 @pytest.mark.parametrize(
     ("named", "machine", "message"),
     [
-        (None, BROKEN, "there is a card, and PyTorch cannot start it: the driver .*nvidia-smi.*set device = .cpu"),
+        (None, BROKEN, "there is a GPU, and PyTorch cannot start it: the driver .*nvidia-smi.*set device = .cpu"),
         ("cuda", BROKEN, "device 'cuda' is not there: PyTorch cannot start it: the driver"),
         ("cuda", PLAIN, "device 'cuda' is not there: this PyTorch was built without CUDA; install one"),
-        ("cuda", NONE, "no card of NVIDIA is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"),
+        ("cuda", NONE, "no NVIDIA GPU is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"),
         ("cuda:2", TWO, "'cuda:2' is not there: there are cuda:0, cuda:1; give one of these"),
         ("mps", TWO, "'mps' is not there: this PyTorch and this machine have none"),
     ],

@@ -75,7 +75,7 @@ def scores(documents: Sequence[Document], found: Mapping[str, AbstractSet[Places
 def _check_gold(documents: Sequence[Document]) -> None:
     every = sum(len(one.spans) for one in documents)
     if every < LEAST:
-        raise InputError(f"the notes have {every} gold spans; scores of fewer than {LEAST} are not given")
+        raise InputError(f"the notes have {every} annotated spans; scores of fewer than {LEAST} are not given")
 
 
 def _read(written: bytes, known: Mapping[str, int]) -> dict[str, set[Places]]:

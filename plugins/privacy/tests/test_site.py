@@ -91,7 +91,7 @@ def test_wrong_spans_are_said_without_their_words(documents, line, said):
 
 
 def test_scores_of_few_spans_are_not_given(documents):
-    with pytest.raises(InputError, match="have 6 gold spans; scores of fewer than 10"):
+    with pytest.raises(InputError, match="have 6 annotated spans; scores of fewer than 10"):
         evaluate_spans(b"", documents[:3])
 
 
