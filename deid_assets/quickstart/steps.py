@@ -28,12 +28,14 @@ class Waiting:
         unmeasured: Stay until people annotated more of them.
         unapproved: Stay until somebody approved their pages.
         unknown: Were released without being measured.
+        outdated: Have an earlier release that the present settings, or the present checks, would not let out.
         repeated: Batch to how many of its notes arrived before.
     """
 
     unmeasured: Mapping[str, Measurement]
     unapproved: Mapping[str, Path]
     unknown: Mapping[str, Measurement]
+    outdated: Mapping[str, State]
     repeated: Mapping[str, int]
 
     def lines(self) -> list[str]:
@@ -56,6 +58,14 @@ class Waiting:
             lines.append(
                 f"{_named(self.unknown)} released without being measured: {needed}. What was missed is unknown; "
                 "annotate a sample with `deid sample`"
+            )
+        if self.outdated:
+            first = next(iter(self.outdated))
+            others = f", as do {len(self.outdated) - 1:,} more" if len(self.outdated) > 1 else ""
+            lines.append(
+                f"batch {first} keeps an earlier release{others}, which is still out and passes `deid verify`, though the "
+                f"present settings or checks let it no longer out: take it back with `deid batches withdraw {first} "
+                "--with-release`, or do what it waits for, and the next release takes its place"
             )
         if self.repeated:
             lines.append(
@@ -90,6 +100,7 @@ def waiting(installation: Installation, found: Sequence[Batch]) -> Waiting:
         unmeasured=unmeasured,
         unapproved=pages if installation.settings.release.approval else {},
         unknown={batch: one for batch, one in short.items() if batch in released - unmeasured.keys()},
+        outdated={one.batch: one.state for one in found if one.tally.released and one.state is not State.RELEASED},
         repeated=_repeated(installation, found),
     )
 

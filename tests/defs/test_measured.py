@@ -284,3 +284,22 @@ def test_a_batch_whose_notes_were_tampered_with_hides_no_advice_on_the_others(un
     receipt = made.store / "restricted" / "raw_notes" / made.batch / "receipt.json"
     receipt.write_text(receipt.read_text().replace('"notes": 8', '"notes": 9'))
     assert lines_on(made)[1] == []
+
+
+def test_a_release_that_later_settings_would_keep_is_said_and_its_withdrawal_offered(unmeasured):
+    made = unmeasured('release.require = "none"\n')
+    assert released(made) == {}
+    folder = made.home / "released" / made.batch
+    assert "earlier release" not in " ".join(lines_on(made)[1])
+
+    made.configure(made.default_settings.replace('release.require = "none"\n', ""))
+    assert made.failures(made.run(made.batch, *CHAIN, "released_corpus")) == {}
+
+    states, lines, _ = lines_on(made)
+    assert (states, folder.exists()) == ([BatchState.WAITING], True)
+    offered = f"deid batches withdraw {made.batch} --with-release"
+    assert any("keeps an earlier release" in line and offered in line for line in lines)
+    assert offered in say("batches", "show", made.batch)[1]
+    assert say("batches", "withdraw", made.batch, "--with-release")[0] == 0
+    assert not folder.exists()
+    assert "earlier release" not in " ".join(lines_on(made)[1])

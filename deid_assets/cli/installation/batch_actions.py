@@ -193,6 +193,8 @@ def _overrides(
     for stop in found.stops:
         yield f"{stop.asset} was not stored on {stop.receipt.created_at[:19]}:"
         yield from (f"  {reason}" for reason in stop.reasons)
+    if found.tally.released and found.state is not State.RELEASED:
+        yield f"its earlier release is still out; to take it back: deid batches withdraw {found.batch} --with-release"
     yield "files:"
     yield from (f"  file-{at}  {name}" for at, name in enumerate(names[:_SHOWN_FAULTS], start=1))
     yield from _rest(len(names))
