@@ -24,7 +24,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
-from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval
+from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval, proof_in_words
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
@@ -209,9 +209,17 @@ def make_manifest(
 
 
 def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
-    """Return who approved the release, when, and which page they had read."""
+    """Return who approved the release, how that was proved, when, and which page they had read."""
     found = next((link for link in chain if link.asset == APPROVAL), None)
-    return None if found is None else {"by": found.counts["by"], "at": found.created_at, "page": found.counts[PAGE]}
+    if found is None:
+        return None
+    return {
+        "by": found.counts["by"],
+        "proof": proof_in_words(found),
+        "signature": found.counts.get("signature", ""),
+        "at": found.created_at,
+        "page": found.counts[PAGE],
+    }
 
 
 def verify_current(asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]) -> None:

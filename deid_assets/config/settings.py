@@ -79,6 +79,19 @@ class Batches(_Frozen):
     max_characters: int = Field(default=16_000_000, ge=1)
 
 
+class ApprovalSettings(_Frozen):
+    """How the names of those who approve releases are proved.
+
+    Args:
+        keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone approve under that name.
+        login_header: Header in which a reverse proxy names who is logged in, such as ``X-Remote-User``. The proxy must
+            set or remove it in every request, and be the only way to the web server.
+    """
+
+    keys: Mapping[str, Path] = Field(default_factory=dict)
+    login_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,64}$")] = ""
+
+
 class VaultSettings(_Frozen):
     """The vault in which originals are encrypted, so that they can be restored; none unless ``url`` is set.
 
@@ -155,6 +168,7 @@ class Settings(_Frozen):
         batches: How large a batch may be.
         intake: How what arrives is read, where nothing else is said.
         release: What a batch must have before it leaves.
+        approvals: How the names of those who approve releases are proved.
         vault: Where the originals of what is released are sealed, if anywhere.
         owners: Who answers for the assets: ``team:NAME`` or an e-mail address each, shown in the Dagster UI.
         workers: Processes that a large batch's detection may use.
@@ -183,6 +197,7 @@ class Settings(_Frozen):
     batches: Batches = Batches()
     intake: Reading = Reading()
     release: ReleaseSettings = ReleaseSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     vault: VaultSettings = VaultSettings()
     owners: tuple[Owner, ...] = ()
     workers: int = Field(default=2, ge=1)

@@ -10,7 +10,7 @@ from deid_assets.defs.diffing import RELEASE_DIFF
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
 from deid_assets.defs.partitions import batches
-from deid_assets.store.approvals import APPROVAL, REPORT, approve
+from deid_assets.store.approvals import APPROVAL, REPORT, approve, proof_by_login
 from deid_resources.installation import Installation
 
 
@@ -43,7 +43,15 @@ def release_approval(
     """Sign and store the approval, if the page is the present one."""
     batch = context.partition_key
     with guarded(context, APPROVAL, batch):
-        receipt = approve(installation.files, batch, by=config.by, page=config.page)
+        run = context.run
+        receipt = approve(
+            installation.files,
+            batch,
+            by=config.by,
+            page=config.page,
+            proof=proof_by_login(installation.key, run.tags, run_id=run.run_id, by=config.by),
+            declared=installation.settings.approvals.keys,
+        )
     return dg.MaterializeResult(data_version=dg.DataVersion(receipt.digest), metadata=dict(receipt.counts))
 
 

@@ -32,6 +32,10 @@ run_retries:
   max_retries: 1
   # A failed audit is an answer, not an accident.
   retry_on_asset_or_op_failure: false
+# Notes who launched a run, where the settings declare a proxy that knows (approvals.login_header).
+run_coordinator:
+  module: deid_assets.defs.coordinator
+  class: LoginRunCoordinator
 concurrency:
   runs:
     max_concurrent_runs: 2

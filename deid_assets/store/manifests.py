@@ -12,6 +12,8 @@ from deid_assets.store.signing import PublicKey, ReleaseSigner
 from deid_assets.system import strict_json
 
 MANIFEST = "manifest.json"
+UNVERIFIED = "unverified name"
+"""What a manifest says of who approved, where nothing proves that it was them."""
 FORMAT = 2
 
 

@@ -11,7 +11,12 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
@@ -101,6 +106,24 @@ class ReleaseSigner:
     def sign(self, kind: str, content: Mapping[str, Any]) -> str:
         """Return the signature in hexadecimal; ``kind`` keeps the signatures of different documents apart."""
         return self._private.sign(_message(kind, content)).hex()
+
+
+def sign_with(path: Path, kind: str, content: Mapping[str, Any]) -> str:
+    """Return a signature in hexadecimal by the private key of a file, for which no password is asked.
+
+    Raises:
+        InputError: The file is missing or holds no such key.
+    """
+    remedy = "make one with `openssl genpkey -algorithm ed25519 -out FILE`"
+    try:
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+    except (ValueError, TypeError):
+        raise InputError(f"{path}: no private key in PEM without a password; {remedy}") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InputError(f"{path}: not an Ed25519 key; {remedy}")
+    return key.sign(_message(kind, content)).hex()
 
 
 def _message(kind: str, content: Mapping[str, Any]) -> bytes:

@@ -224,7 +224,7 @@ def test_a_page_that_was_read_and_approved_from_the_shell_lets_the_batch_leave(u
     approval = manifest_of(made)["approval"]
     digest = hashlib.sha256(page_of(made).read_bytes()).hexdigest()
     assert (approval["by"], approval["page"], manifest_of(made)["page"]) == ("a.meier@ward.example", digest, digest)
-    assert "approved by a.meier@ward.example" in say("verify", made.home / "released" / made.batch)[1]
+    assert "approved by a.meier@ward.example (unverified name)" in say("verify", made.home / "released" / made.batch)[1]
 
 
 def test_an_approval_is_void_once_the_batch_has_another_page(unmeasured):

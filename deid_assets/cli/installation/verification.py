@@ -14,7 +14,7 @@ import typer
 from deid_assets.cli.app import app, guarded, say, say_in_amber
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.store.manifests import check_name, verify_release
+from deid_assets.store.manifests import UNVERIFIED, check_name, verify_release
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey
 
@@ -95,7 +95,10 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
             f"{measurement['gold_spans']:,} identifiers covered, at least {measurement['lower']:.4f} with 95 % confidence"
         )
     if approval := manifest.get("approval"):
-        say(f"approved by {approval['by']} at {approval['at']}, who had read the page {approval['page'][:12]}")
+        proof = approval.get("proof", UNVERIFIED)
+        say(
+            f"approved by {approval['by']} ({proof}) at {approval['at']}, who had read the page {approval['page'][:12]}"
+        )
 
 
 def _covered(measurement: Mapping[str, Any]) -> int:
