@@ -50,3 +50,22 @@ def test_links_lead_somewhere(page):
     missing = [target for target in targets if not target.startswith("http") and not (page.parent / target).exists()]
 
     assert missing == []
+
+
+def anchor_of(heading):
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"[`*]", "", heading.lstrip("#").strip()))
+    return re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_anchors_lead_to_a_heading(page):
+    missing = []
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        if target.startswith("http") or there.suffix != ".md":
+            continue
+        lines = there.read_text(encoding="utf-8").splitlines()
+        if anchor not in {anchor_of(line) for line in lines if line.startswith("#")}:
+            missing.append(f"{target}#{anchor}")
+
+    assert missing == []

@@ -214,7 +214,7 @@ def _ensemble(installation: Installation, detectors: Sequence[str]) -> tuple[Com
             name,
             plugins[name].version,
             plugins[name].digest,
-            "ensemble" if name in installation.settings.ensemble else "shadow",
+            "ensemble" if name in installation.settings.ensemble else "scored, not used",
         )
         for name in detectors
         if name in plugins

@@ -167,6 +167,7 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
     name, settings = plugin.name, snapshot.settings
     role = "ensemble" if name in settings.ensemble else "shadow"
     tags = {"deid/detector": name, "deid/role": role}
+    said = "of the ensemble" if role == "ensemble" else "scored, not used"
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
     return [
         audited_asset(
@@ -178,7 +179,7 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
                 f"+sample-{shadow.sample_size(settings, name)}",
                 group=f"detector_{name}",
-                description=f"Spans found by `{name}` ({role}). {plugin.summary}. Offsets, labels and scores, no text.",
+                description=f"Spans found by `{name}`, {said}. {plugin.summary}. Offsets, labels and scores, no text.",
                 kinds={"spans", *plugin.keywords[:2]},
                 schema=frames.SPANS,
                 tags=tags,

@@ -72,7 +72,7 @@ class Component:
         name: Its name.
         version: Its version.
         digest: Digest of its settings or weights, or empty.
-        role: ``ensemble`` where its spans are redacted, ``shadow`` where it is only scored, or another word.
+        role: ``ensemble`` where its spans are redacted, ``scored, not used`` where it is not in the ensemble.
     """
 
     name: str

@@ -67,7 +67,7 @@ def passing():
         "redacted": {"NAME": 3_120, "DATE": 12},
         "found": {"rules": {"NAME": 2_810, "DATE": 12}, "crf": {"NAME": 2_990, "URL": 7}},
         "quarantined": (Quarantined("landing", "NoteError", 2), Quarantined("spans_crf", "TimeoutError", 4)),
-        "ensemble": (Component("rules", "0.4.1", "a" * 64), Component("presidio", "2.2", role="shadow")),
+        "ensemble": (Component("rules", "0.4.1", "a" * 64), Component("presidio", "2.2", role="scored, not used")),
         "chain": (Link("raw_notes", "b-2026-11-20.03", "b" * 64, "0.1.0", "2026-11-05T22:00:10Z"),),
         "limits": ("Images are not read.",),
         "code_version": "deid-assets 0.1.0",
