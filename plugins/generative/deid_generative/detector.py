@@ -13,7 +13,7 @@ from deid_assets.extending import ConfigError, Detector, DetectorError, PluginEr
 from deid_generative.categories import UNKNOWN, Categories, by_form, by_overlap
 from deid_generative.folder import TAGGER, read_folder
 from deid_generative.reading import Status
-from deid_generative.written import Backend, Hole, Written, cut, stitched
+from deid_generative.written import Backend, Hole, Written, cut, doubted, is_in, stitched
 
 if TYPE_CHECKING:
     from deid_generative.folder import ModelFolder
@@ -88,8 +88,9 @@ class GenerativeDetector:
         context: Most tokens of prompt and output.
         bits: Of the weights; see the trainer's settings.
         budget_gb: Memory that the model may take.
-        checker: Detector that is asked where the model says ``ANONYMOUS``; none when empty.
-        check: ``anonymous``, or ``all``: then what it finds is added to every note.
+        checker: Detector that is asked about every note; none when empty.
+        check: ``less``: what it finds is added in windows where the model found less, as where it copied them or said
+            ``ANONYMOUS``; or ``all``: it is added everywhere.
         threads: Cores that PyTorch may use; all when not given.
         device: Of PyTorch; a GPU where there is one when not given.
         allow_download: Whether the model may be fetched by its hub name.
@@ -122,15 +123,15 @@ class GenerativeDetector:
         bits: int | str = "auto",
         budget_gb: float = 16.0,
         checker: str | None = None,
-        check: str = "anonymous",
+        check: str = "less",
         threads: int | None = None,
         device: str | None = None,
         allow_download: bool = False,
     ) -> None:
         if bool(endpoint) == bool(model):
             raise ConfigError("give either model or endpoint: a folder, or the address of a server")
-        if check not in {"anonymous", "all"}:
-            raise ConfigError(f"check is {check!r}; give 'anonymous' or 'all'")
+        if check not in {"less", "all"}:
+            raise ConfigError(f"check is {check!r}; give 'less' or 'all'")
         folder = read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
         backend: Backend
         if endpoint:
@@ -170,7 +171,7 @@ class GenerativeDetector:
         *,
         name: str = "generative",
         checker: Detector | None = None,
-        check: str = "anonymous",
+        check: str = "less",
         folder: ModelFolder | None = None,
     ) -> GenerativeDetector:
         """Return a detector over a backend that is there already."""
@@ -207,23 +208,23 @@ class GenerativeDetector:
     def _read(self, note: Note, cuts: Sequence[Window], outputs: Sequence[Written]) -> SpanSet | Status:
         if fault := next((one.status for one in outputs if not one.status.is_usable), None):
             return fault
-        asked = self._asked(note, outputs)
+        asked = self._asked(note)
         holes = stitched([(one, written.holes) for one, written in zip(cuts, outputs, strict=True)])
         spans = [self._span(note.text, hole, asked) for hole in holes]
         return SpanSet.of(note, [*spans, *self._added(asked, cuts, outputs)])
 
-    def _asked(self, note: Note, outputs: Sequence[Written]) -> Sequence[Span]:
-        """Return what the checker finds, where it is asked at all; it also tells categories."""
-        if self._checker is None or not (self._check == "all" or any(_has_news(one) for one in outputs)):
+    def _asked(self, note: Note) -> Sequence[Span]:
+        """Return what the checker finds; it also tells categories."""
+        if self._checker is None:
             return ()
         (found,) = self._checker.detect([note])
         return found.spans
 
     def _added(self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[Written]) -> Iterator[Span]:
-        """Yield what the checker finds where the model said that there is nothing, or everywhere."""
-        silent = [one for one, written in zip(cuts, outputs, strict=True) if written.status is Status.ANONYMOUS]
+        """Yield what the checker finds in windows where the model found less, or everywhere."""
+        less = doubted(cuts, outputs, [(span.start, span.end) for span in asked])
         for span in asked:
-            if self._check == "all" or any(span.start < one.end and one.start < span.end for one in silent):
+            if self._check == "all" or any(is_in(one, (span.start, span.end)) for one in less):
                 yield Span(span.start, span.end, span.label, span.score, self.name)
 
     def _span(self, text: str, hole: Hole, asked: Sequence[Span]) -> Span:
@@ -241,10 +242,6 @@ def _key(note: Note) -> tuple[str, str]:
     return note.note_id, note.digest
 
 
-def _has_news(written: Written) -> bool:
-    return written.status is Status.ANONYMOUS or bool(written.holes)
-
-
 def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
     name = wanted if wanted is not None else str(folder.settings.get("checker", "rules")) if folder else "rules"
     if not name:
@@ -253,5 +250,5 @@ def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
         return load(name)
     except PluginError as error:
         raise PluginError(
-            f'the detector to be asked about ANONYMOUS is {name!r}: {error}; install it, or set checker = ""'
+            f'the detector to be asked besides the model is {name!r}: {error}; install it, or set checker = ""'
         ) from None

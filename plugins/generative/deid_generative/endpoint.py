@@ -117,7 +117,7 @@ class Endpoint:
             return None, False
         try:
             return _answer(response.json()), True
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError):
             return None, True
 
     def _request(self, text: str) -> tuple[str, Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from deid_assets.extending import Detector, Document
 from deid_assets.extending.measuring import Rewritten, StudyTable, union
 from deid_generative.placeholders import PLACEHOLDER
 from deid_generative.reading import Status
-from deid_generative.written import Backend, Written, cut, stitched
+from deid_generative.written import Backend, Written, cut, doubted, is_in, stitched
 
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
@@ -54,7 +54,7 @@ def judge(backend: Backend, documents: Sequence[Document], *, checker: Detector 
     Args:
         backend: Writes the outputs.
         documents: Annotated notes that it did not learn from.
-        checker: What it finds where the model says ``ANONYMOUS`` is removed too; none to measure the model alone.
+        checker: What it finds where the model found less is removed too; none to measure the model alone.
     """
     found = Judgement()
     for document in documents:
@@ -78,9 +78,11 @@ def _one(backend: Backend, document: Document, checker: Detector | None, found: 
         cover = [
             (hole.start, hole.end) for hole in stitched([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
         ]
-        if silent and checker is not None:
+        if checker is not None:
             (asked,) = checker.detect([note])
-            cover = union([*cover, *((span.start, span.end) for span in asked)])
+            places = [(span.start, span.end) for span in asked]
+            less = doubted(cuts, outputs, places)
+            cover = union([*cover, *(place for place in places if any(is_in(one, place) for one in less))])
         found.covers[note.note_id] = cover
     output = outputs[0].output if len(outputs) == 1 else _joined(note.text, outputs, cover)
     found.table.add(Rewritten(note, document.spans, cover, output, silent), placeholder=_HOLES)

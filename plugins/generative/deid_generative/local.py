@@ -21,7 +21,7 @@ from deid_generative.grammar import CopyGrammar
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER
 from deid_generative.prompts import Prompt
 from deid_generative.reading import Limits, Status, read_output
-from deid_generative.written import Hole, Written, of_reading
+from deid_generative.written import Hole, Written, claimed, of_reading
 from deid_onnx.devices import device
 
 if TYPE_CHECKING:
@@ -180,9 +180,7 @@ class LocalModel:
             reading = read_output(text, output, finished=decoded.finished, limits=self._speech.shape.limits)
             return of_reading(reading, tokens=len(decoded.tokens), steps=decoded.steps, output=output)
         holes = self._holes(text, offsets, decoded)
-        said_nothing = not holes and (bool(self._speech.shape.window) or decoded.tokens == grammar.anonymous != source)
-        status = Status.ANONYMOUS if said_nothing else Status.REWRITTEN
-        return Written(status, holes, 0, len(decoded.tokens), decoded.steps, output)
+        return Written(claimed(Status.REWRITTEN, holes), holes, 0, len(decoded.tokens), decoded.steps, output)
 
     def _holes(self, text: str, offsets: Sequence[Range], decoded: Decoded) -> list[Hole]:
         scores = [*decoded.scores, *[1.0] * len(decoded.holes)]

@@ -90,7 +90,8 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
         ahead=int(own.get("ahead", 24)) if use.ahead is None else use.ahead,
         bias=float(own.get("bias", 0.0)) if use.bias is None else use.bias,
     )
-    version = f"{folder.digest if folder else _digest(Path(name))} {bits} {transformers.__version__}"
+    weights = base_digest(base, config)
+    version = f"{folder.digest if folder else ''} {weights} {bits} {transformers.__version__}"
     return LocalModel(model.eval(), speech, decoding, context=context, version=version)
 
 
@@ -137,13 +138,17 @@ def _adapted(model: Any, adapter: Path) -> Any:
             raise PluginError(f"{adapter} cannot be read ({type(error).__name__}); train the model again") from error
 
 
-def _digest(folder: Path) -> str:
-    """Return what stands for the weights of a model that no recipe trained: its files' names and sizes, or its name."""
+def base_digest(base: str, config: Any) -> str:
+    """Return what stands for a base in versions: a digest of its files, weights too, or hub name and commit.
+
+    Two models that were trained on from one base have files of the same names and sizes.
+    """
+    folder = Path(base)
     if not folder.is_dir():
-        return str(folder)
+        return f"{base} {getattr(config, '_commit_hash', None)}"
     total = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        total.update(f"{path.name} {path.stat().st_size}".encode())
-        if path.suffix != ".safetensors":
-            total.update(path.read_bytes())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        total.update(path.relative_to(folder).as_posix().encode())
+        with path.open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()[:12]

@@ -157,7 +157,7 @@ def _unwrapped(text: str) -> str:
     if text.startswith("{") and text.endswith("}"):
         try:
             values = [value for value in json.loads(text).values() if isinstance(value, str)]
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return text
         return values[0].strip() if len(values) == 1 else text
     for marks in _QUOTES:

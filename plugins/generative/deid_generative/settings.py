@@ -101,7 +101,7 @@ class GenerativeSettings(_Frozen):
         ahead: Source tokens proposed at once; see ``Decoding``.
         bias: Towards placeholders; see ``Decoding``.
         biases: Tried in its place on the development notes once the epoch is chosen; the best by ``choose`` is kept.
-        checker: Detector that is asked where the model says ``ANONYMOUS``, or empty.
+        checker: Detector that is asked about every note, and believed where it found more; or empty.
         threads: Cores to use; all when not given.
         allow_download: Whether the base may be fetched by its hub name.
         licence_accepted: Whether you accepted the base's licence, where it asks for that.

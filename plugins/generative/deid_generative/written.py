@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from deid_assets.extending import Window, windows
-from deid_assets.extending.measuring import Range
+from deid_assets.extending.measuring import Range, union
 from deid_generative.reading import Reading, Status
 
 OVERLAP = 8
@@ -111,4 +111,27 @@ def of_reading(reading: Reading, *, tokens: int = 0, steps: int = 0, output: str
     tags = dict(zip(reading.removed, reading.tags, strict=True))
     holes = [Hole(start, end, tag=tags.get((start, end), "")) for start, end in [*reading.removed, *reading.covered]]
     usable = holes if reading.status.is_usable else []
-    return Written(reading.status, usable, len(reading.edits), tokens, steps, output)
+    return Written(claimed(reading.status, usable), usable, len(reading.edits), tokens, steps, output)
+
+
+def claimed(status: Status, holes: Sequence[Hole]) -> Status:
+    """Return what an output claims: one that removes nothing says that there is nothing, whatever was written."""
+    return Status.ANONYMOUS if status is Status.REWRITTEN and not holes else status
+
+
+def doubted(cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[Range]) -> list[Window]:
+    """Return the windows in which a model removes fewer ranges than another detector found.
+
+    Args:
+        cuts: The windows.
+        outputs: What became of each.
+        found: By the other detector.
+    """
+    merged = union(found)
+    pairs = zip(cuts, outputs, strict=True)
+    return [one for one, written in pairs if len(written.holes) < sum(is_in(one, place) for place in merged)]
+
+
+def is_in(window: Window, place: Range) -> bool:
+    """Whether a window has any character of a range."""
+    return place[0] < window.end and window.start < place[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 from tiny_model import NOTE, TEXTS, local, random_model
@@ -11,10 +12,12 @@ from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DetectorError
 from deid_assets.evaluation.intervals import Range
+from deid_assets.extending.measuring import union
 from deid_assets.testing import check_detector, check_offline
 from deid_generative import GenerativeDetector
 from deid_generative.decode import Decoding
 from deid_generative.local import LocalModel, Speech
+from deid_generative.opening import open_model
 from deid_generative.reading import Status, read_output
 from deid_generative.written import Hole, Written, of_reading
 
@@ -145,7 +148,7 @@ def test_the_prompts_own_words_in_a_note_are_ordinary_text(spoken: Speech, injec
     assert spoken.tokenizer.decode(tokens) == NOTE + injected
     assert offsets[-1][1] == len(NOTE + injected)
     (made,) = local(spoken, 0).write([NOTE[:40] + injected])
-    assert made.status is Status.REWRITTEN or "ANONYMOUS" not in injected
+    assert made.output.strip() != "ANONYMOUS" or "ANONYMOUS" not in injected
 
 
 def test_both_or_neither_of_model_and_endpoint_are_refused() -> None:
@@ -166,6 +169,42 @@ class Finds:
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         return [SpanSet.of(note, [Span(*span, source=self.name) for span in self._spans]) for note in notes]
+
+
+THREE = "Vu par Martin le 12/03/2024, rappeler au 06 12 34 56 78."
+PLACES = [(THREE.index(word), THREE.index(word) + len(word)) for word in ("Martin", "12/03/2024", "06 12 34 56 78")]
+
+
+@pytest.mark.parametrize(("model", "checker", "expected"), [(0, 3, 3), (1, 3, 3), (1, 1, 1), (2, 1, 2), (3, 0, 3)])
+def test_the_checker_is_believed_where_the_model_found_less(model: int, checker: int, expected: int) -> None:
+    class Holes(Says):
+        def write(self, texts: Sequence[str]) -> list[Written]:
+            return [Written(Status.REWRITTEN, [Hole(*place) for place in PLACES[:model]])]
+
+    finds = Finds(*((*place, Phi.OTHER) for place in PLACES[3 - checker :]))
+    (found,) = GenerativeDetector.of_backend(Holes(""), checker=finds).detect([Note("n", THREE)])
+
+    covered = union((span.start, span.end) for span in found)
+    assert covered == (PLACES if expected == 3 else PLACES[:expected])
+
+
+def test_no_hole_is_a_claim_of_anonymity_whatever_was_written(spoken: Speech) -> None:
+    for output in (NOTE, f'"{NOTE}"', f"{NOTE}\n\nNote: nothing.", "ANONYMOUS"):
+        assert of_reading(read_output(NOTE, output)).status is Status.ANONYMOUS
+    assert of_reading(read_output(NOTE, NOTE.replace("Kerbrat", "[XXXXX]"))).status is Status.REWRITTEN
+
+
+def test_two_trainings_of_one_base_have_two_versions(spoken: Speech, tmp_path: Path) -> None:
+    """Their files have the same names and sizes."""
+    versions = []
+    for seed in (0, 1):
+        folder = tmp_path / str(seed)
+        random_model(spoken, seed).save_pretrained(folder, safe_serialization=True)
+        spoken.tokenizer.save_pretrained(folder)
+        versions.append(open_model(str(folder), None, prompt="bare").version)
+
+    assert len(set(versions)) == 2
+    assert open_model(str(tmp_path / "1"), None, prompt="bare").version == versions[1]
 
 
 def test_categories_come_from_the_tag_then_another_detector_then_the_form() -> None:

@@ -99,6 +99,13 @@ def test_the_contract_holds() -> None:
         (lambda _: (200, b"[]"), "NoAnswerError"),
         (lambda _: (200, json.dumps({"choices": []}).encode()), "NoAnswerError"),
         (lambda _: (200, json.dumps({"choices": [{"text": None}]}).encode()), "NoAnswerError"),
+        (lambda _: (200, b"[" * 200_000), "NoAnswerError"),
+        (lambda _: (200, b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"), "NoAnswerError"),
+        (lambda _: (200, choice("x").replace(b"9", b"Infinity")), "NoAnswerError"),
+        (lambda _: (200, choice("x").replace(b"9", b"-Infinity")), "NoAnswerError"),
+        (lambda _: (200, choice("x").replace(b"9", b"NaN")), "NoAnswerError"),
+        (lambda _: (200, choice("x").replace(b"9", b"1e999")), "NoAnswerError"),
+        (lambda _: (200, choice('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")), "UnlikeOutputError"),
         (lambda _: (500, b""), "NoAnswerError"),
         (lambda _: (404, b""), "NoAnswerError"),
         (lambda _: (302, b""), "NoAnswerError"),
@@ -116,6 +123,25 @@ def test_the_contract_holds() -> None:
 def test_anything_but_an_answer_fails_the_note(reply: Reply, error: str) -> None:
     with serving(reply) as (address, _):
         assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans_generative", error)]
+
+
+COPIES = {
+    "copied": lambda note: note,
+    "in a fence": lambda note: f"```\n{note}\n```",
+    "with a dose changed": lambda note: note.replace("3 ans", "4 ans"),
+    "said": lambda _: "ANONYMOUS",
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_a_note_that_the_server_copies_is_held_against_the_other_detector(copy: Callable[[str], str]) -> None:
+    text = "Enfant de 3 ans, rappeler le 06 12 34 56 78 ou anne.kerbrat@example.org, vu le 12/03/2024 en salle."
+    with serving(lambda body: (200, choice(copy(note_in(body))))) as (address, _):
+        checked = GenerativeDetector(endpoint=address, prompt="bare", retries=0, timeout=5.0)
+        (found,) = detect(checked, [Note("n", text, lang="fr")])
+
+    covered = {text[span.start : span.end] for span in found.spans}
+    assert covered >= {"06 12 34 56 78", "anne.kerbrat@example.org", "12/03/2024"}
 
 
 def test_a_server_that_is_late_or_gone_fails_the_note() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import ConfigError, Note, PluginError
+from deid_assets.extending import ConfigError, DeidError, Note, PluginError, class_name
 from deid_published.aggregation import AGGREGATIONS, WORDS
 from deid_published.labels import LabelChoice, built_in, chosen, decided
 from deid_published.scheme import Scheme, labels_of, recognised
@@ -52,6 +52,18 @@ class Importer:
 
 def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     """Write the folder of a model, all or nothing; see ``Importer.add``."""
+    try:
+        return _added(wanted, notes)
+    except DeidError:
+        raise
+    except Exception as error:  # files of a model may hold anything, and its libraries raise many kinds
+        raise PluginError(
+            f"{wanted.source}: the model cannot be used ({class_name(error)}); see that its config.json, tokenizer and "
+            "weights are of one model, or fetch it again"
+        ) from error
+
+
+def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     source = open_source(wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust)
     found = labels_of(source.tags)
     choice = chosen(wanted.labels, known=built_in(), source=source.name, labels=found, file=wanted.proposal)

@@ -82,6 +82,7 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     _check_known(source)
     tokenizer = _tokenizer(source)
     model = load(source)
+    _check_vocabulary(source, tokenizer, model)
     longest = _longest(tokenizer, model)
     size = min(window or longest, longest)
     tokenizer.backend_tokenizer.save(str(out / TOKENIZER))
@@ -121,6 +122,16 @@ def _tokenizer(source: Source) -> Any:
     if not found.is_fast:
         raise PluginError(f"{source.path}: its tokenizer has no offsets (no tokenizer.json), so spans cannot be placed")
     return found
+
+
+def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+    rows = model.get_input_embeddings().num_embeddings
+    greatest = max(tokenizer.get_vocab().values(), default=-1)
+    if greatest >= rows:
+        raise PluginError(
+            f"{source.path}: the tokenizer has a token number {greatest}, and the network {rows} embeddings; they are "
+            "of different models: fetch it again"
+        )
 
 
 def _longest(tokenizer: Any, model: Any) -> int:

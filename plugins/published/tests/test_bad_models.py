@@ -61,6 +61,20 @@ def slow_tokenizer(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
 
 
+def small_embedding(folder: Path) -> None:
+    """Every file is whole, and the network has fewer embeddings than the tokenizer has tokens."""
+    tensors = load_file(folder / "model.safetensors")
+    (name,) = [name for name in tensors if name.endswith("word_embeddings.weight")]
+    tensors[name] = tensors[name][:8].clone()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    config(vocab_size=8)(folder)
+
+
+def deep(folder: Path) -> None:
+    whole = (folder / "config.json").read_text()
+    (folder / "config.json").write_text('{"x": ' + "[" * 200_000 + "]" * 200_000 + ", " + whole[1:])
+
+
 def script(folder: Path) -> None:
     (folder / "own.py").write_text("raise SystemExit")
 
@@ -88,6 +102,14 @@ FAULTS = {
     ),
     "another kind of model": (config(architectures=["BertForMaskedLM"]), "is BertForMaskedLM, not a model for token"),
     "GLiNER2": (config(model_type="extractor", architectures=""), r"it is a GLiNER2 model: run `make add PLUGIN='gliner\[gliner2\]'`"),
+    "a vocabulary of another model": (small_embedding, "the network 8 embeddings; they are of different models"),
+    "nested too deep": (deep, "the model cannot be used .RecursionError."),
+    "labels that are no numbers": (config(label2id={"O": "x", "B-PER": []}), "the model cannot be used .ValueError."),
+    "a list for a width": (config(hidden_size=[32]), "does not load|cannot be used"),
+    "an infinite width": (config(hidden_size=float("inf")), "does not load|cannot be used"),
+    "no head at all": (config(num_attention_heads=0), "does not load|cannot be used"),
+    "positions in words": (config(max_position_embeddings="many"), "do(?:es)? not load|cannot be used"),
+    "architectures that are no names": (config(architectures=[None]), "not a model for token classification"),
     "no labels": (config(id2label=""), "no id2label"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "no config.json, so no model of transformers"),
     "a model of another library": (
