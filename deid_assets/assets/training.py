@@ -8,6 +8,7 @@ from pathlib import Path
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
 from deid_assets.assets.training_corpus import TRAINING_CORPUS, held_out_gold, read_materials
+from deid_assets.config.settings import Gates
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import DeidError, InputError, PluginError
 from deid_assets.core.span import SpanSet
@@ -26,15 +27,17 @@ from deid_assets.training.card import TAGGER
 from deid_assets.training.corpora import RECEIVED
 from deid_assets.training.promotion import judge
 from deid_assets.training.run import make_task, open_model
-from deid_assets.training.scoring import score_outcomes
+from deid_assets.training.scoring import TagScores, score_outcomes
 from deid_resources.installation import Installation
 from deid_resources.taggers import card_digest, check_packed, pack
 
+PROMOTED = "promoted"
 TAGGER_CHECKS = (
     Check("learnt", "The model finds enough of the development notes, which it was not trained on."),
+    Check("labels_learnt", "It finds enough of each label that there are enough development spans of."),
     Check("answered", "The model gave an answer for every development note."),
     Check(
-        "promoted",
+        PROMOTED,
         "The new model is better than the one in use on annotated notes that neither has seen; else that one stays.",
         blocking=False,
     ),
@@ -46,16 +49,17 @@ ENOUGH_PATIENTS = 10
 def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Train a recipe's model; one that is there, of the same making and as good as its card says, is taken as it is.
 
-    What is signed is scored here: the card of a folder that was there may say anything. Where the recipe and its plugin
+    A folder without the key's seal is trained again, and what is signed is scored here, label by label. Where the recipe and its plugin
     are those of the model in use and the notes alone are others, the new one is stored only if it is better.
     """
     work = work_folder(installation) / recipe.name
     materials = read_materials(installation, recipe)
-    train_model(recipe, materials, work)
+    key = installation.settings.key()
+    train_model(recipe, materials, work, key=key)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
     if not _is_as_its_card(work, dev, recipe):
         shutil.rmtree(work)
-        train_model(recipe, materials, work)
+        train_model(recipe, materials, work, key=key)
     in_use, held = installation.taggers.in_use(recipe.name), held_out_gold(installation, recipe)
     promoted, shown = promotion(in_use, work, held.documents)
     work = in_use if in_use is not None and promoted.failed else work
@@ -73,6 +77,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         sources=[installation.files.receipt(TRAINING_CORPUS, ALL), *held.receipts],
         verdicts=[
             promoted,
+            labels_learnt(scored, installation.settings.gates),
             Verdict("learnt", f1 >= floor, True, {"f1": f1, "minimum": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
                 "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
@@ -95,13 +100,31 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     )
 
 
+def labels_learnt(scored: TagScores, gates: Gates) -> Verdict:
+    """Return whether each label with enough development spans is found: a model blind to one may score well on the whole."""
+    found = {label: counts for label, counts in scored.labels.items() if counts.gold >= gates.tagger_label_spans}
+    figures: dict[str, float] = {}
+    below = 0
+    for label, counts in sorted(found.items()):
+        floor = gates.tagger_labels.get(label, gates.tagger_label_f1)
+        f1 = round(counts.f1 or 0.0, 4)
+        if f1 < floor:
+            below += 1
+            figures |= {f"f1_{label}": f1, f"floor_{label}": floor}
+    counts_of = {"labels": len(found), "below": below, **figures}
+    said = f"Strict F1 of each label with {gates.tagger_label_spans} development spans or more."
+    return Verdict("labels_learnt", not below, True, counts_of, said).unless(
+        not found, f"no label has {gates.tagger_label_spans} development spans"
+    )
+
+
 def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) -> tuple[Verdict, Shown]:
     """Return whether a newly trained model may take the place of the one in use, and the table of it.
 
     It is not applicable where nothing but the notes could be compared: no model in use, the very same one, or one of
     another recipe or plugin; a change of those is somebody's decision.
     """
-    name, new = TAGGER_CHECKS[2].name, read_card(candidate)
+    name, new = PROMOTED, read_card(candidate)
     old = None if in_use is None else read_card(in_use)
     why = (
         "no model was in use"

@@ -33,6 +33,9 @@ class Gates(_Frozen):
 
     Args:
         tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
+        tagger_label_f1: The same of each label that has enough development spans, unless ``tagger_labels`` says another.
+        tagger_labels: Smallest strict F1 per label of the tagger's tags.
+        tagger_label_spans: A label with fewer development spans is not gated by itself.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
         residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again; 0 takes all.
@@ -53,6 +56,9 @@ class Gates(_Frozen):
     """
 
     tagger_f1: Share = 0.5
+    tagger_label_f1: Share = 0.1
+    tagger_labels: Mapping[str, Share] = Field(default_factory=dict)
+    tagger_label_spans: int = Field(default=20, ge=1)
     near_duplicates: Share = 0.5
     quarantined: Share = 0.2
     residual_sample: int = Field(default=1000, ge=0)

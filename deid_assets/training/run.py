@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import shutil
 import time
@@ -13,11 +14,13 @@ from pathlib import Path
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, detect
 from deid_assets.core.errors import ConfigError, InputError, TrainingError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import Grouping, grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
-from deid_assets.system.atomic import replace_folder
+from deid_assets.privacy.subject import model_digest
+from deid_assets.system.atomic import atomic_file, replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
@@ -49,7 +52,12 @@ class Materials:
 
 
 def train_model(
-    recipe: Recipe, materials: Materials, out: Path, *, progress: Progress = lambda _run, _epoch: None
+    recipe: Recipe,
+    materials: Materials,
+    out: Path,
+    *,
+    key: Key | None = None,
+    progress: Progress = lambda _run, _epoch: None,
 ) -> Card:
     """Train, score and write a model folder; a second call with nothing changed does nothing.
 
@@ -60,6 +68,7 @@ def train_model(
         recipe: How.
         materials: Of what.
         out: Model folder; a model that is there is replaced.
+        key: Under which the folder and finished runs are sealed: what has no seal of it is trained again.
         progress: Called after each epoch.
 
     Returns:
@@ -74,6 +83,8 @@ def train_model(
     trainer = plugins.load_trainer(recipe.plugin)
     task = make_task(recipe, materials, trainer)
     fingerprint = _fingerprint(recipe, task, materials, trainer)
+    if key is not None and out.is_dir() and not _is_sealed(out, _seal_of(out), key):
+        shutil.rmtree(out)
     if (out / CARD).exists():
         old = read_card(out, verify=True)
         if old.fingerprint == fingerprint:
@@ -86,7 +97,7 @@ def train_model(
     runs = []
     for seed in range(recipe.seed, recipe.seed + recipe.runs):
         seeded = replace(task, seed=seed)
-        folder = _one_run(trainer, seeded, part, progress)
+        folder = _one_run(trainer, seeded, part, key, progress)
         runs.append(_judged(recipe, seeded, materials.test, folder))
     best = max(runs, key=lambda run: (run.dev.micro.f1 or 0.0, -run.seed))
     if not best.dev.micro.tp:
@@ -99,6 +110,8 @@ def train_model(
     write_card(best.folder, card)
     close_folder(best.folder)
     replace_folder(best.folder, out)
+    if key is not None:
+        _write_seal(out, _seal_of(out), key)
     shutil.rmtree(part)
     return card
 
@@ -183,13 +196,41 @@ def _resumable(part: Path, fingerprint: str) -> Path:
     return part
 
 
-def _one_run(trainer: Trainer, task: Task, part: Path, progress: Progress) -> Path:
-    """Train with the task's seed and return the model's folder; a run that was finished before is taken as it is."""
+def _seal_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.seal")
+
+
+def _is_sealed(folder: Path, seal: Path, key: Key) -> bool:
+    """Whether a folder holds what was sealed under a key, file by file."""
+    try:
+        given = seal.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return hmac.compare_digest(given.encode(), _sealed(folder, key).encode())
+
+
+def _write_seal(folder: Path, seal: Path, key: Key) -> None:
+    with atomic_file(seal) as file:
+        file.write(_sealed(folder, key).encode())
+
+
+def _sealed(folder: Path, key: Key) -> str:
+    return key.derive("tagger folder", model_digest(folder, key)).hex()
+
+
+def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress: Progress) -> Path:
+    """Train with the task's seed and return the model's folder; a run that was finished before is taken as it is.
+
+    Under a key it is taken only with its seal. Checkpoints of a run that was killed have none: gates judge what comes of it.
+    """
     folder = part / f"seed-{task.seed}"
     log = part / f"seed-{task.seed}.jsonl"
     done = part / f"seed-{task.seed}.done"
     if done.exists():
-        return folder
+        if key is None or _is_sealed(folder, _seal_of(folder), key):
+            return folder
+        done.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
     started = time.perf_counter()
 
@@ -202,6 +243,8 @@ def _one_run(trainer: Trainer, task: Task, part: Path, progress: Progress) -> Pa
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
     if not (folder / TAGGER).exists():
         raise TrainingError(f"trainer {trainer.name} wrote no {TAGGER}; report it to the plugin's author")
+    if key is not None:
+        _write_seal(folder, _seal_of(folder), key)
     done.write_text(f"{time.perf_counter() - started:.3f}")
     return folder
 

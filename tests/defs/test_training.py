@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from io import StringIO
 
 import dagster as dg
@@ -9,16 +10,22 @@ import pytest
 from rich.console import Console
 
 from deid_assets import plugins
-from deid_assets.assets.training import judged_on
+from deid_assets.assets.training import judged_on, labels_learnt
+from deid_assets.config.settings import Gates
+from deid_assets.core.detector import detect
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
 from deid_assets.defs.runs import Graph
+from deid_assets.evaluation.counts import Counts
 from deid_assets.quickstart.passes import idle_taggers, make_all
 from deid_assets.store.files import ALL
-from deid_assets.training import CARD
+from deid_assets.training import CARD, Corpus, Materials, Recipe, read_card, read_corpus, train_model
+from deid_assets.training.card import write_card
+from deid_assets.training.run import make_task, open_model
+from deid_assets.training.scoring import TagScores, score_outcomes
 from deid_resources.installation import installation_resource
 from deid_resources.snapshot import Snapshot
 
@@ -214,6 +221,64 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
     assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
     folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
     assert {path.stat().st_mode & 0o077 for path in folders} == {0}
+
+
+def made_blind_to_names(installation, folder):
+    """Put a model trained without names into the folder, under a card that fits and tells its true scores: no key needed."""
+    card = read_card(folder)
+    recipe = Recipe.model_validate(card.recipe)
+    corpus = read_corpus("synthetic:en:40")
+    nameless = [
+        Document(one.note, DisjointSpans.of(one.note, [span for span in one.spans if span.label.value != "NAME"]))
+        for one in corpus.documents
+    ]
+    other = train_model(recipe, Materials(corpora=[Corpus(corpus.name, tuple(nameless))]), folder.with_name("blind"))
+    dev = make_task(recipe, Materials(corpora=[corpus]), plugins.load_trainer("crf")).dev
+    blind = folder.with_name("blind")
+    outcomes = detect(open_model(recipe, blind), [one.note for one in dev])
+    scored = score_outcomes(outcomes, dev, native=recipe.native)
+    fits = {
+        "fingerprint": card.fingerprint,
+        "corpora": card.corpora,
+        "dev": {**card.dev, "labels": scored.to_json()["labels"]},
+    }
+    write_card(blind, other.model_copy(update=fits))
+    shutil.rmtree(folder)
+    blind.rename(folder)
+    return scored
+
+
+def test_a_folder_without_the_seal_of_the_key_is_trained_again(installation, needs):
+    needs("crf")
+    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="tagger_f1 = 0.2")
+    assert installation.run(None, job="train_taggers").success
+    folder = installation.home / "training" / "mine"
+    scored = made_blind_to_names(installation, folder)
+    assert scored.micro.f1 > 0.3  # over the floor as a whole
+    (installation.store / "restricted" / "tagger_mine" / ALL / "receipt.json").unlink()
+    assert installation.run(None, job="train_taggers").success
+
+    model = installation.opened().taggers.unpacked("tagger_mine")
+    assert read_card(model).dev["labels"]["NAME"]["f1"] > 0.3
+    receipt = installation.opened().files.receipt("tagger_mine", ALL)
+    assert receipt.verdicts["labels_learnt"]["passed"]
+
+
+@pytest.mark.parametrize(
+    ("gates", "passed"),
+    [
+        ({}, False),
+        ({"tagger_label_f1": 0.0}, True),
+        ({"tagger_labels": {"NAME": 0.0}}, True),
+        ({"tagger_label_spans": 31}, True),
+    ],
+)
+def test_a_tagger_that_is_blind_to_one_label_is_not_stored(gates, passed):
+    counts = {"NAME": Counts(tp=0, fn=30), "DATE": Counts(tp=90, fp=5, fn=5), "CITY": Counts(fn=5)}
+    verdict = labels_learnt(TagScores(counts, []), Gates(**gates))
+    assert (verdict.failed, verdict.blocking) == (not passed, True)
+    if not passed:
+        assert verdict.counts == {"labels": 2, "below": 1, "f1_NAME": 0.0, "floor_NAME": 0.1}
 
 
 def test_a_score_on_few_patients_says_how_little_it_rests_on():

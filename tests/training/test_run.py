@@ -4,8 +4,10 @@ import pytest
 
 from deid_assets import DisjointSpans, Note, Phi, plugins
 from deid_assets.core.errors import ConfigError, InputError, PluginError, TrainingError
+from deid_assets.core.keys import Key
 from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Materials, Recipe, read_card, train_model
+from deid_assets.training.card import digests, write_card
 from deid_assets.training.run import make_task
 
 pytestmark = pytest.mark.usefixtures("xwords")
@@ -75,6 +77,55 @@ def test_a_killed_run_goes_on_and_leaves_the_old_model_alone(notes, tmp_path, ca
     card = train_model(longer, materials, out)
     assert [point.epoch for point in card.curve] == [1, 2, 3, 4]
     assert '"started": 2' in (out / "tagger.json").read_text()
+
+
+def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
+    """A model that fits its card and was put there without the key, and a finished run of a training that was killed."""
+    out = tmp_path / "model"
+    materials = Materials(corpora=[notes("Lee", "Ray")])
+    key = Key(bytes(range(32)))
+    epochs = []
+
+    def trained(**given):
+        epochs.clear()
+        train_model(recipe(), materials, out, progress=lambda *epoch: epochs.append(epoch), **given)
+        return bool(epochs)
+
+    assert trained(key=key)
+    assert not trained(key=key)
+    assert trained(key=Key(bytes(range(1, 33))))
+    assert trained(key=key)
+    (out / "tagger.json").write_text((out / "tagger.json").read_text() + "\n")
+    card = read_card(out)
+    write_card(out, card.model_copy(update={"files": digests(out)}))
+    assert read_card(out, verify=True)  # the card fits what was put there
+    assert trained(key=key)
+    (out.parent / "model.seal").unlink()
+    assert trained(key=key)
+    assert not trained()
+
+
+def test_a_finished_run_of_a_killed_training_is_taken_with_its_seal_alone(notes, tmp_path):
+    out, part = tmp_path / "model", tmp_path / "model.part"
+    materials = Materials(corpora=[notes("Lee", "Ray")])
+    key = Key(bytes(range(32)))
+    two = recipe(runs=2)
+
+    def stop_in_the_second(run, _epoch):
+        if run == "seed 2":
+            raise KeyboardInterrupt
+
+    def seeds(harm):
+        with pytest.raises(KeyboardInterrupt):
+            train_model(two, materials, out, key=key, progress=stop_in_the_second)
+        harm(part / "seed-1" / "tagger.json")
+        again = []
+        train_model(two, materials, out, key=key, progress=lambda run, _epoch: again.append(run))
+        (tmp_path / "model.seal").unlink()
+        return set(again)
+
+    assert seeds(lambda path: path.write_text(path.read_text() + "\n")) == {"seed 1", "seed 2"}
+    assert seeds(lambda _path: None) == {"seed 2"}
 
 
 def test_what_a_killed_run_left_of_another_task_is_dropped(notes, tmp_path):

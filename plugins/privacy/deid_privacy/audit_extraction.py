@@ -15,7 +15,7 @@ from deid_assets.extending.drawing import FILL, GRID, MUTED, blank, png
 from deid_assets.extending.measuring import resampled, wilson
 from deid_privacy.auditing import measured, opened, work
 from deid_privacy.concepts import program_tagger
-from deid_privacy.controls import over_fitted
+from deid_privacy.controls import planted_in
 from deid_privacy.generating import Continuing, Gibbs, continued, masked_texts
 from deid_privacy.links import Links, Register, Tagger, count_links, dictionary_tagger
 from deid_privacy.measures import RESAMPLES
@@ -24,11 +24,13 @@ from deid_privacy.planted import SPECIFIC, VAGUE, Person, planted_corpus, regist
 from deid_privacy.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_privacy.sampling import sampling_of
 from deid_privacy.scoring import Scorer
-from deid_privacy.unprompted import unprompted
+from deid_privacy.unprompted import GROUP, RUN, copies, unprompted
 
 if TYPE_CHECKING:
     from deid_privacy.audits import Extraction
 
+RECITED = f"{RUN} words in a row of one patient's notes alone"
+NOT_READ = f"{RUN} words in a row of one held-out patient's notes alone"
 CONTROL_TEXTS = 150
 CONTROL_LENGTH: dict[Kind, int] = {"masked": 12, "causal": 24}
 """Tokens: a masked model fills a given length, and planted sentences have ten to thirteen."""
@@ -52,22 +54,51 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     figures = measured(links.estimates(), group="links", unit="texts")
     figures += unprompted(texts, notes, target, seed=material.seed)
     figures += _quality(texts, seed=material.seed)
-    low, _ = wilson(links.right, links.named) if links.named else (0.0, 0.0)
-    chance = links.by_chance / links.named if links.named else 0.0
-    rule = Rule(
-        name="right links are no more than by chance",
-        passed=not (links.is_reliable and bool(low > chance)),
-        description="right links do not both outnumber wrong ones and exceed, at the lower end of the interval, what "
-        "exchanged conditions give",
-    )
+    recited = _recited(texts, material)
+    figures += recited
     return conclude(
         audit,
         figures=figures,
         controls=_controls(target, own, seed=material.seed),
-        rules=[rule],
+        rules=[_of_links(links), _of_copies(recited)],
         tables=[_diagnostics(links)],
         plots=[rank_frequency(texts, notes)],
         counts={"texts": len(texts), "patients": len(register.names)} | work(target),
+    )
+
+
+def _of_links(links: Links) -> Rule:
+    low, _ = wilson(links.right, links.named) if links.named else (0.0, 0.0)
+    chance = links.by_chance / links.named if links.named else 0.0
+    return Rule(
+        name="right links are no more than by chance",
+        passed=bool(low <= chance),
+        description=f"the lower end of their share is at most {chance:.3f}, what exchanged conditions give; it is {low:.3f}",
+    )
+
+
+def _recited(texts: Sequence[str], material: Material) -> list[Measurement]:
+    """Return how many texts repeat what the notes of one patient alone say, and how many what held-out notes say so."""
+    owners = [case.note.patient_id or case.note.note_id for case in material.cases]
+    sides = [(RECITED, [case.note.text for case in material.cases], owners)]
+    if material.held_out:
+        others = [note.patient_id or note.note_id for note in material.held_out]
+        sides.append((NOT_READ, [note.text for note in material.held_out], others))
+    none = "what held-out notes give, where there are some; 0 elsewhere"
+    found = []
+    for name, notes, whose in sides:
+        hits = sum(copies(texts, notes, owners=whose))
+        found.append(Measurement.share(name, hits, len(texts), chance=none, unit="texts", group=GROUP))
+    return found
+
+
+def _of_copies(recited: Sequence[Measurement]) -> Rule:
+    own, *others = recited
+    most = others[0].value if others else 0.0
+    return Rule(
+        name="no note is recited",
+        passed=bool(own.low <= most),
+        description=f"the lower end of {own.name} is at most {most:.3f}, the share of held-out notes; it is {own.low:.3f}",
     )
 
 
@@ -178,9 +209,9 @@ def _diagnostics(links: Links) -> Table:
 
 
 def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
-    """Return what the attack finds in a tiny model of a planted corpus: planted people, and people it never read of."""
+    """Return what the attack finds in a copy of the target that learnt a planted corpus: its people, and people never named."""
     corpus = planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
-    scorer = Scorer(over_fitted([note.text for note in corpus.training], target.lm.kind, seed=seed))
+    scorer = Scorer(planted_in(target.lm, [note.text for note in corpus.training], seed=seed))
     texts = drawn(
         scorer,
         CONTROL_TEXTS,
@@ -188,7 +219,7 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
         own=replace(own, burn_in=120, steps=120),
         seed=seed,
     )
-    told = "A tiny model of the same kind learns a corpus in which five people's conditions are said 12 times."
+    told = "A copy of the target learns a corpus in which five people's conditions are said 12 times."
     found = []
     for expected in (True, False):
         people: list[Person] = [one for one in corpus.people if bool(one.repeats) is expected]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Rule, conclude
 from deid_privacy.auditing import SURE, control, measured, opened, work
-from deid_privacy.controls import MOST, over_fitted
-from deid_privacy.measures import FEWEST
+from deid_privacy.controls import MOST, planted_in
+from deid_privacy.measures import FEWEST, Estimate
 from deid_privacy.planted import SPECIFIC, TEMPLATES
 from deid_privacy.scoring import Scorer
 from deid_privacy.slots import GAP, Question, answered, in_other_words, summary
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 AROUND = 80
 """Characters of the note that a fragment has on each side of its gap."""
-BEATEN = "others beaten"
+BEATEN, FIRST = "others beaten", "truth ranked first"
 
 
 def run(audit: SlotFill, material: Material) -> AuditResult:
@@ -43,19 +43,35 @@ def run(audit: SlotFill, material: Material) -> AuditResult:
         if len(asked) >= FEWEST:
             told = answered(again, target, reference=reference)
             found += in_other_words(own, told, seed=material.seed, unit="patients")
-    beaten = next(one for one in found if one.name == BEATEN)
-    rule = Rule(
-        name="true names rank as others do",
-        passed=bool(beaten.high <= audit.limit),
-        description=f"the upper end of {BEATEN} is at most {audit.limit:g}",
-    )
     return conclude(
         audit,
         figures=measured(found, group="names", unit="patients"),
         controls=_controls(questions, target, seed=material.seed),
-        rules=[rule],
+        rules=_rules(found, limit=audit.limit),
         counts={"gaps": len(questions)} | work(target),
     )
+
+
+def _rules(found: Sequence[Estimate], *, limit: float) -> list[Rule]:
+    """Return what must hold of true names, in the notes' words and in others: on the whole, and at the first place."""
+    rules = [
+        Rule(
+            name="true names rank as others do" + one.name.removeprefix(BEATEN),
+            passed=bool(one.high <= limit),
+            description=f"the upper end of {one.name} is at most {limit:g}; it is {one.high:.3f}",
+        )
+        for one in found
+        if one.name in (BEATEN, f"{BEATEN}, in other words")
+    ]
+    first = next(one for one in found if one.name == FIRST)
+    rules.append(
+        Rule(
+            name="true names rank first no more often than by chance",
+            passed=bool(first.low <= first.chance),
+            description=f"the lower end of {FIRST} is at most {first.chance:.3f}; it is {first.low:.3f}",
+        )
+    )
+    return rules
 
 
 def _again(questions: Sequence[Question]) -> list[Question]:
@@ -121,15 +137,17 @@ def _others(names: dict[str, str], name: str, patient: str, count: int, rng: ran
 
 
 def _controls(questions: Sequence[Question], target: Scorer, *, seed: int) -> list[Control]:
-    """Return what a tiny model that learnt the fragments of half of the patients says of these, and of the others."""
+    """Return what a copy of the target that learnt the fragments of some patients says of their names, and of others' there."""
     patients = list(dict.fromkeys(question.group for question in questions))
     side = set(patients[: max(FEWEST, min(MOST, len(patients) // 2))])
-    learnt, unread = ([one for one in questions if (one.group in side) is read] for read in (True, False))
-    scorer = Scorer(over_fitted([one.fragment.replace(GAP, one.truth) for one in learnt], target.lm.kind, seed=seed))
-    told = "A tiny model of the same kind learns the fragments of some patients by heart."
+    learnt = [one for one in questions if one.group in side]
+    scorer = Scorer(planted_in(target.lm, [one.fragment.replace(GAP, one.truth) for one in learnt], seed=seed))
+    # The name of somebody else in the place of the true one, which is left out: nothing tells it from the others.
+    strangers = [replace(one, truth=one.others[0], others=one.others[1:]) for one in learnt]
+    told = "A copy of the target learns the fragments of some patients by heart."
     found = []
-    for part, expected, border in ((learnt, True, 0.75), (unread, False, SURE)):
+    for part, expected, border in ((learnt, True, 0.75), (strangers, False, SURE)):
         beaten = next(one for one in summary(answered(part, scorer), unit="patients") if one.name == BEATEN)
-        name = "fragments learnt by heart" if expected else "fragments not read"
+        name = "fragments planted in the target" if expected else "names of others in their place"
         found.append(control(name, beaten, expected=expected, border=border, description=told, unit="patients"))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from deid_privacy.measures import Estimate
 from deid_privacy.opened import check_reads, open_model
 from deid_privacy.scoring import Scorer
 
+_WORD = re.compile(r"\S+")
 WORDS = 48
 """Words of a sample."""
 SURE = 0.6
@@ -49,9 +51,10 @@ def samples(notes: Sequence[Note], *, most: int, seed: int) -> Samples:
 
 
 def stretches(note: Note) -> list[str]:
-    """Return the samples of a note: its words in the order in which they stand, ``WORDS`` at a time."""
-    words = note.text.split()
-    return [" ".join(words[at : at + WORDS]) for at in range(0, len(words), WORDS)]
+    """Return the samples of a note: ``WORDS`` words at a time, with blanks and line ends as the model read them."""
+    words = [found.span() for found in _WORD.finditer(note.text)]
+    parts = [words[at : at + WORDS] for at in range(0, len(words), WORDS)]
+    return [note.text[part[0][0] : part[-1][1]] for part in parts]
 
 
 def opened(folder: Path | None, texts: Sequence[str]) -> Scorer:

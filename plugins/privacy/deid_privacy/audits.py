@@ -7,7 +7,7 @@ from pathlib import Path
 from deid_assets.extending import ConfigError
 from deid_assets.extending.audits import AuditResult, Material, Need
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"
 GENERATORS = ("gibbs", "mask_predict")
 _SIZE = "A model trained longer, or on fewer notes, remembers more: the result holds for this model alone."
 
@@ -19,7 +19,8 @@ class Membership:
         attacks: Names, separated by commas; all when empty.
         alpha: False positives that the threshold allows on the calibration notes.
         most: Samples of each set, drawn at random.
-        limit: AUC that the upper end of every attack's interval must not exceed.
+        limit: AUC that the upper end of every attack's interval must not exceed, of samples, notes and patients.
+        low_limit: The same for the true positives at 1 % and 0.1 % false ones.
         shadows: Folder of shadow models, as ``deid privacy shadows`` makes it: one more attack, the likelihood ratio.
     """
 
@@ -35,10 +36,20 @@ class Membership:
     )
 
     def __init__(
-        self, *, attacks: str = "", alpha: float = 0.1, most: int = 1_000, limit: float = 0.6, shadows: str = ""
+        self,
+        *,
+        attacks: str = "",
+        alpha: float = 0.1,
+        most: int = 1_000,
+        limit: float = 0.6,
+        low_limit: float = 0.1,
+        shadows: str = "",
     ) -> None:
-        if not 0 < alpha < 1 or most < 20 or not 0.5 <= limit <= 1:
-            raise ConfigError("membership takes alpha in (0, 1), most of at least 20 and a limit between 0.5 and 1")
+        if not 0 < alpha < 1 or most < 20 or not 0.5 <= limit <= 1 or not 0 < low_limit <= 1:
+            raise ConfigError(
+                "membership takes alpha in (0, 1), most of at least 20, a limit between 0.5 and 1 and a low_limit above 0"
+            )
+        self.low_limit = low_limit
         self.attacks = tuple(part.strip() for part in attacks.split(",") if part.strip())
         self.alpha, self.most, self.limit = alpha, most, limit
         self.shadows = Path(shadows) if shadows else None

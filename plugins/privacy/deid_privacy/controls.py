@@ -1,13 +1,17 @@
-"""Tiny models: one that knows texts by heart, so that an attack has something to find, and one as it would be released."""
+"""Controls: a copy of the target into which texts were planted, and tiny models, over-fitted or as one would be released."""
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from deid_assets import Note
 from deid_privacy.causal import CausalTrainer
@@ -15,12 +19,19 @@ from deid_privacy.opened import Kind, LanguageModel, open_model
 from deid_privacy.scoring import Scorer
 from deid_transformers.trainer import TransformersTrainer
 
+Ids = NDArray[np.int64]
 MOST = 60
 """Texts that a control learns at most."""
 _LENGTH, _VOCABULARY, _BATCH, _RATE = 96, 600, 16, 8e-3
 _PASSES: dict[Kind, int] = {"causal": 25, "masked": 120}
 EPOCHS: dict[Kind, int] = {"causal": 20, "masked": 60}
 """Passes of which a released model is the best."""
+_PLANTING: dict[Kind, int] = {"causal": 60, "masked": 150}
+"""Passes over planted texts at most."""
+_BY_HEART, _HIDDEN = 0.15, 0.2
+"""Loss per token at which texts are known by heart, and share of the tokens of a masked model that a step hides."""
+_RATES = ((5e6, 3e-3), (5e7, 5e-4), (float("inf"), 5e-5))
+"""Learning rate by the number of weights."""
 _STEPS = 240
 """Optimiser steps at least, so that few texts are learnt as well."""
 
@@ -39,6 +50,57 @@ def over_fitted(texts: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageM
     with tempfile.TemporaryDirectory() as folder:
         _train(texts, kind, Path(folder), _causal(len(texts)) if kind == "causal" else _masked(len(texts)), seed=seed)
         return open_model(Path(folder), device="cpu")
+
+
+def planted_in(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> LanguageModel:
+    """Return a copy of a model that was trained on until it knows the texts by heart; the model itself is as it was.
+
+    An attack that does not find them in it has no power on a model of this size, tokenizer and training.
+
+    Args:
+        lm: The target.
+        texts: To learn.
+        seed: Of order and masks.
+    """
+    copied: Any = copy.deepcopy(lm.model).eval()  # without dropout, which would only take longer
+    rows = [one.ids for one in Scorer(lm).encode(texts) if len(one.ids)]
+    rng = np.random.default_rng(seed)
+    optimizer = torch.optim.AdamW(copied.parameters(), lr=_rate_of(copied), weight_decay=0.0)
+    for _ in range(_PLANTING[lm.kind]):
+        losses = []
+        for chosen in np.array_split(rng.permutation(len(rows)), max(1, len(rows) // _BATCH)):
+            loss = _loss(copied, lm, [rows[at] for at in chosen], rng)
+            optimizer.zero_grad(set_to_none=True)
+            torch.autograd.backward(loss)
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        if np.mean(losses) < _BY_HEART:
+            break
+    return replace(lm, model=copied.requires_grad_(True))
+
+
+def _rate_of(model: Any) -> float:
+    size = sum(one.numel() for one in model.parameters())
+    return next(rate for most, rate in _RATES if size <= most)
+
+
+def _loss(model: Any, lm: LanguageModel, rows: Sequence[Ids], rng: np.random.Generator) -> torch.Tensor:
+    """Return the mean loss per token that is predicted: of the next ones, or of those that are masked."""
+    causal = lm.kind == "causal"
+    scorer = Scorer(lm)
+    ids, mask = scorer.padded([np.concatenate([[lm.opens], one, [lm.closes]]) for one in rows])
+    labels = ids.masked_fill(mask == 0, -100)
+    if causal:
+        logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
+        return _cross_entropy(logits, labels[:, 1:])
+    hidden = torch.from_numpy(rng.random(tuple(ids.shape)) < _HIDDEN).to(ids.device) & (mask == 1)
+    hidden[:, 1] |= ~hidden.any(1)  # one at least
+    logits = model(input_ids=ids.masked_fill(hidden, lm.mask), attention_mask=mask).logits
+    return _cross_entropy(logits, labels.masked_fill(~hidden, -100))
+
+
+def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=-100)
 
 
 def released(texts: Sequence[str], others: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageModel:

@@ -42,7 +42,11 @@ def inline(
 def generate(  # noqa: PLR0913 - one parameter per option of the command line
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder of a causal model.")],
     starters: Arg[
-        str, typer.Argument(metavar="STARTERS", help="Notes of whose first three words generated ones begin.")
+        str,
+        typer.Argument(
+            metavar="STARTERS",
+            help="Annotated notes whose first three words, up to an identifier, generated ones begin with.",
+        ),
     ],
     out: Arg[Path, typer.Argument(metavar="OUT", help="Generated notes, JSON Lines.")],
     *,
@@ -57,6 +61,10 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
         int, typer.Option(metavar="N", min=0, help="Words in a row that no training note may have; 0: any.")
     ] = 10,
     sensitive: Arg[int, typer.Option(metavar="N", min=0, help="The same, one of them of an identifier; 0: any.")] = 3,
+    with_names: Arg[
+        bool,
+        typer.Option("--with-names", help="Keep notes that say a name or number of real notes, such as of surrogates."),
+    ] = False,
     lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes, and of the stems.")] = "en",
     is_inline: Arg[bool, typer.Option("--inline", help="The model writes labels too, as deid privacy inline.")] = False,
     seed: Arg[int, typer.Option(metavar="N", help="Of what is drawn.")] = 1,
@@ -65,7 +73,7 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
 
     Filters see a note without its labels. A note that is kept may still say what a patient said, in other words.
     """
-    from deid_assets.extending.corpora import read_corpus, read_raw  # noqa: PLC0415 - loads the synthesis
+    from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415 - loads the synthesis
     from deid_assets.extending.measuring import wilson  # noqa: PLC0415
     from deid_privacy import generated  # noqa: PLC0415
     from deid_privacy.generating import Continuing, continued  # noqa: PLC0415 - loads PyTorch
@@ -74,7 +82,8 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
     from deid_privacy.scoring import Scorer  # noqa: PLC0415
 
     check_out(out, inputs=[model, Path(starters), Path(training)], is_folder=False, option="OUT")
-    begun = list(dict.fromkeys(" ".join(note.text.split()[:STARTER]) for note in read_raw(starters)))
+    begins = read_corpus(starters).documents
+    begun = list(dict.fromkeys(generated.starter_of(one, STARTER) for one in begins))
     documents = read_corpus(training).documents
     scorer = Scorer(open_model(model))
     most = max(LONGEST, *(len(one.ids) for one in scorer.encode([document.note.text for document in documents])))
@@ -88,9 +97,10 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
             f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}], {len(drawn)} notes"
         )
     sieve = generated.Sieve(
-        generated.Filters(shortest, longest, copied or None, sensitive or None, lang),
+        generated.Filters(shortest, longest, copied or None, sensitive or None, not with_names, lang),
         [generated.words_of(one.note.text) for one in documents],
         [generated.marks_of(one.note.text, list(one.spans)) for one in documents],
+        generated.identifiers_of([*documents, *begins]),
     )
     kept, dropped = sieve.kept([text for text, _ in valid])
     labels = dict(reversed(valid))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from deid_assets.extending import InputError, Phi, Span
+from deid_assets.extending import Document, InputError, Phi, Span
 from deid_assets.extending.lists import languages_in
 from deid_assets.extending.measuring import percentiles
 from deid_privacy.measures import Estimate
@@ -28,6 +28,11 @@ _PART = re.compile(r"</?[A-Z_]|[A-Z_]>")
 _LABELS = {label.value for label in Phi}
 
 Words = tuple[str, ...]
+DIRECT = frozenset({
+    Phi.NAME, Phi.USERNAME, Phi.PHONE, Phi.FAX, Phi.EMAIL, Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT,
+    Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.URL, Phi.IP, Phi.BIOMETRIC, Phi.ID, Phi.STREET,
+})  # fmt: skip
+"""Categories whose values identify by themselves; dates and ages of others are said by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Filters:
         longest: Most words.
         copied: Words in a row that no training note may have too.
         sensitive: Words in a row, one of them of an identifier of the training notes, that it may not have.
+        names: Whether identifiers that are given to the sieve are looked for whole.
         lang: Language that its text must be in, where one can be told.
     """
 
@@ -46,6 +52,7 @@ class Filters:
     longest: int | None = None
     copied: int | None = 10
     sensitive: int | None = 3
+    names: bool = True
     lang: str = ""
 
 
@@ -57,11 +64,14 @@ class Sieve:
         filters: Them.
         training: Words of each training note.
         marked: Which of them belong to identifiers; nothing is sensitive where not given.
+        identifiers: Words of identifiers of real notes, of the training ones and of those that begin the generated ones:
+            no note is kept that says one whole.
     """
 
     filters: Filters
     training: Sequence[Words] = field(repr=False)
     marked: Sequence[Sequence[bool]] = field(default=(), repr=False)
+    identifiers: frozenset[Words] = field(default=frozenset(), repr=False)
 
     def kept(self, texts: Sequence[str]) -> tuple[list[str], Counter[str]]:
         """Return the texts that every filter keeps, in their order, and how many each filter took; the first that does counts."""
@@ -83,6 +93,10 @@ class Sieve:
                 found.append(text)
         return found, dropped
 
+    def _says_identifier(self, words: Words) -> bool:
+        sizes = {len(one) for one in self.identifiers}
+        return any(not self.identifiers.isdisjoint(grams([words], size)) for size in sizes)
+
     def _reason(
         self, text: str, words: Words, seen: set[Words], copied: frozenset[Gram], sensitive: frozenset[Gram]
     ) -> str:
@@ -96,9 +110,33 @@ class Sieve:
             "identifier with what stands beside it": lambda: (
                 not sensitive.isdisjoint(grams([words], own.sensitive or 1))
             ),
+            "identifier of a real note": lambda: own.names and self._says_identifier(words),
             "another language": lambda: bool(own.lang and (told := languages_in(text)) and own.lang not in told),
         }
         return next((reason for reason, holds in checks.items() if holds()), "")
+
+
+def identifiers_of(documents: Sequence[Document]) -> frozenset[Words]:
+    """Return the words of what identifies a person in annotated notes: whole, and of a name each of its words."""
+    found: set[Words] = set()
+    for document in documents:
+        for span in document.spans:
+            if span.label not in DIRECT:
+                continue
+            words = words_of(document.note.text[span.start : span.end])
+            found.add(words)
+            if span.label is Phi.NAME:
+                found |= {(word,) for word in words if len(word) > 2}
+    return frozenset(found - {()})
+
+
+def starter_of(document: Document, words: int) -> str:
+    """Return the first words of an annotated note, as many as stand before its first identifier."""
+    text = document.note.text
+    free = text[: min((span.start for span in document.spans), default=len(text))]
+    if free and not free[-1].isspace() and len(free) < len(text):
+        free = free.rpartition(" ")[0]  # a word that an identifier is part of
+    return " ".join(free.split()[:words])
 
 
 def words_of(text: str) -> Words:

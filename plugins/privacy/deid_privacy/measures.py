@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 RESAMPLES = 500
 FEWEST = 20
 """Fewest units on each side for an interval."""
+AT_RATE, RATES = "true positives at", (0.01, 0.001)
 PER_RATE = 1.0
 """Fewest expected false positives for a rate of them to be told."""
 
@@ -62,12 +63,37 @@ def true_positives_at(inside: Floats, outside: Floats, rate: float) -> float:
     return float((inside > border).mean())
 
 
+Owners = tuple[Sequence[str], Sequence[str]]
+"""Whose each value of the in-set and of the out-set is."""
+
+
 def bootstrap(
-    inside: Floats, outside: Floats, measure: Callable[[Floats, Floats], float], *, seed: int = 1
+    inside: Floats,
+    outside: Floats,
+    measure: Callable[[Floats, Floats], float],
+    *,
+    owners: Owners | None = None,
+    seed: int = 1,
 ) -> tuple[float, float]:
-    """Return the bounds of a measure at 95 %, both sets resampled unit by unit."""
-    sizes = len(inside), len(outside)
-    return percentiles([measure(inside[rows], outside[columns]) for rows, columns in resampled(sizes, RESAMPLES, seed)])
+    """Return the bounds of a measure at 95 %, both sets resampled unit by unit: all that is of one owner together."""
+    sides = [_members(one, owner) for one, owner in zip((inside, outside), owners or (None, None), strict=True)]
+    drawn = []
+    for rows, columns in resampled([len(side) for side in sides], RESAMPLES, seed):
+        chosen = [
+            np.concatenate([side[at] for at in places]) for side, places in zip(sides, (rows, columns), strict=True)
+        ]
+        drawn.append(measure(inside[chosen[0]], outside[chosen[1]]))
+    return percentiles(drawn)
+
+
+def _members(values: Floats, owners: Sequence[str] | None) -> list[NDArray[np.int64]]:
+    """Return the places of each unit's values."""
+    if owners is None:
+        return [np.array([at]) for at in range(len(values))]
+    found: dict[str, list[int]] = {}
+    for at, owner in enumerate(owners):
+        found.setdefault(owner, []).append(at)
+    return [np.array(places) for places in found.values()]
 
 
 def estimated(
@@ -77,6 +103,7 @@ def estimated(
     measure: Callable[[Floats, Floats], float],
     *,
     chance: float,
+    owners: Owners | None = None,
     seed: int = 1,
     unit: str = "notes",
 ) -> Estimate:
@@ -85,33 +112,43 @@ def estimated(
     Raises:
         InputError: There is too little for an interval.
     """
-    check_sizes(len(inside), len(outside), unit=unit)
+    units = [len(set(side)) for side in owners] if owners else [len(inside), len(outside)]
+    check_sizes(units[0], units[1], unit=unit)
     value = measure(inside, outside)
-    low, high = bootstrap(inside, outside, measure, seed=seed)
+    low, high = bootstrap(inside, outside, measure, owners=owners, seed=seed)
     # Where the sets do not overlap, every resample is alike: the rule of three over the smaller set bounds what is left.
-    slack = 3 / min(len(inside), len(outside)) if low == high else 0.0
+    slack = 3 / min(units) if low == high else 0.0
     low, high = max(min(low, value) - slack, 0.0), min(max(high, value) + slack, 1.0)
-    return Estimate(name, value, low, high, chance, len(inside) + len(outside))
+    return Estimate(name, value, low, high, chance, sum(units))
 
 
-def ranking(inside: Floats, outside: Floats, *, seed: int = 1, unit: str = "notes") -> tuple[list[Estimate], list[str]]:
+def ranking(
+    inside: Floats, outside: Floats, *, owners: Owners | None = None, seed: int = 1, unit: str = "notes"
+) -> tuple[list[Estimate], list[str]]:
     """Return area and low-false-positive figures of a ranking, and why a figure is left out.
+
+    Args:
+        inside: Scores of the in-set.
+        outside: Of the out-set.
+        owners: Whose each is: they are the units of the intervals.
+        seed: Of the bootstrap.
+        unit: What the units are called.
 
     Raises:
         InputError: There is too little for an interval.
     """
-    found = [estimated("AUC", inside, outside, auc, chance=0.5, seed=seed, unit=unit)]
+    found = [estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit)]
     left_out = []
-    for rate in (0.01, 0.001):
-        name = f"true positives at {rate:.1%} false positives"
+    for rate in RATES:
+        name = f"{AT_RATE} {rate:.1%} false positives"
         if rate * len(outside) < PER_RATE:
-            left_out.append(f"{name}: the out-set has {len(outside)} {unit}, {math.ceil(PER_RATE / rate)} are needed")
+            left_out.append(f"{name}: the out-set has {len(outside)} samples, {math.ceil(PER_RATE / rate)} are needed")
             continue
 
         def at_rate(one: Floats, other: Floats, rate: float = rate) -> float:
             return true_positives_at(one, other, rate)
 
-        found.append(estimated(name, inside, outside, at_rate, chance=rate, seed=seed, unit=unit))
+        found.append(estimated(name, inside, outside, at_rate, chance=rate, owners=owners, seed=seed, unit=unit))
     return found, left_out
 
 

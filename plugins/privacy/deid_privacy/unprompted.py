@@ -17,9 +17,15 @@ RUN = 6
 GROUP = "unprompted"
 
 
-def copies(texts: Sequence[str], notes: Sequence[str], *, run: int = RUN) -> list[bool]:
-    """Return which texts have so many words in a row of one note."""
-    known = {words for note in notes for words in _runs(note, run)}
+def copies(
+    texts: Sequence[str], notes: Sequence[str], *, run: int = RUN, owners: Sequence[str] | None = None
+) -> list[bool]:
+    """Return which texts have so many words in a row of one note; with owners, of the notes of one owner alone."""
+    whose: dict[tuple[str, ...], set[str]] = {}
+    for number, note in enumerate(notes):
+        for words in _runs(note, run):
+            whose.setdefault(words, set()).add(owners[number] if owners else "")
+    known = {words for words, names in whose.items() if len(names) == 1}
     return [any(words in known for words in _runs(text, run)) for text in texts]
 
 

@@ -74,19 +74,19 @@ def test_the_audits_are_installed_and_say_what_they_cannot_see():
         assert run_audit(audit, Material(key=KEY)).outcome is Outcome.NOT_ASSESSED
 
 
-@pytest.mark.slow
 def test_the_members_of_a_model_that_learnt_by_heart_fail_the_audit(material):
-    result = run_audit(load_audit("membership", {"attacks": "loss,zlib,min_k", "most": 200}), material)
+    result = run_audit(load_audit("membership", {"attacks": "loss,zlib", "most": 200}), material)
 
     assert result.outcome is Outcome.FAILED, result.reason
     areas = {one.group: one for one in result.figures if one.name == "AUC"}
     assert areas["loss"].low > 0.7
     assert {one.chance for one in areas.values()} == {0.5}
+    assert "AUC of patients" in {one.name for one in result.figures}
+    assert {one.unit for one in result.figures if one.name.startswith("AUC")} == {"patients"}
     assert [(one.expected, one.reacted) for one in result.controls] == [(True, True), (False, False)]
     assert result.counts["sequences per second of CPU"] > 0
 
 
-@pytest.mark.slow
 def test_a_model_that_did_not_read_the_notes_passes(material, other_folder, planted):
     strange = Material(
         key=KEY,
@@ -98,12 +98,15 @@ def test_a_model_that_did_not_read_the_notes_passes(material, other_folder, plan
     result = run_audit(load_audit("membership", {"attacks": "loss", "limit": 0.65}), strange)
     area = next(one for one in result.figures if one.name == "AUC")
     assert area.low < 0.6, str(area)
-    assert result.outcome is not Outcome.NOT_ASSESSED, result.reason
+    assert result.outcome is Outcome.PASSED, result.reason
+    assert [(one.name, one.reacted) for one in result.controls] == [
+        ("samples planted in the target", True),
+        ("the target without them", False),
+    ]
 
 
-@pytest.mark.slow
-def test_planted_canaries_are_found_and_unplanted_are_not(material):
-    result = run_audit(load_audit("canaries", {"candidates": 100}), material)
+def test_planted_canaries_are_found_unplanted_are_not_and_none_is_told(material, planted):
+    result = run_audit(load_audit("canaries", {"candidates": 40}), material)
     assert json.dumps(result.to_json())
 
     assert result.outcome is Outcome.FAILED, result.reason
@@ -114,9 +117,11 @@ def test_planted_canaries_are_found_and_unplanted_are_not(material):
     assert [row[0] for row in said.rows] == [1, 5]
     drawn = {one.group: one.value for one in result.figures if one.name == "drawn out by a prompt"}
     assert drawn["unplanted"] == 0.0
+    whole = repr(result.to_json())
+    assert not any(one.name in whole for one in planted.people)
+    assert not re.search("|".join(one.secret for one in planted.canaries), whole)
 
 
-@pytest.mark.slow
 def test_names_are_filled_into_their_gaps(material):
     result = run_audit(load_audit("slot_fill", {"candidates": 20}), material)
 
@@ -127,23 +132,14 @@ def test_names_are_filled_into_their_gaps(material):
     assert [(one.expected, one.reacted) for one in result.controls] == [(True, True), (False, False)]
 
 
-@pytest.mark.slow
 def test_texts_drawn_from_the_model_name_patients_with_their_conditions(material):
-    result = run_audit(load_audit("extraction", {"texts": 200, "length": 24}), material)
+    result = run_audit(load_audit("extraction", {"texts": 100, "length": 24}), material)
 
     assert result.outcome is Outcome.FAILED, result.reason
     shares = {one.name: one for one in result.figures if one.group == "links"}
     right = shares["name with a condition of that person"]
     assert right.low > right.chance
     assert all(one.reacted is one.expected for one in result.controls)
-
-
-@pytest.mark.slow
-def test_no_result_holds_a_name_or_a_note(material, planted):
-    result = run_audit(load_audit("canaries", {"candidates": 20}), material)
-    whole = repr(result.to_json())
-    assert not any(one.name in whole for one in planted.people)
-    assert not re.search("|".join(one.secret for one in planted.canaries), whole)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,19 @@ from tiny_worlds import CAUSAL, train_causal
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
-from deid_assets.core.span import Span
-from deid_privacy.generated import Filters, Sieve, diversity, inline, marks_of, parsed, words_of
+from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.extending import Document
+from deid_privacy.generated import (
+    Filters,
+    Sieve,
+    diversity,
+    identifiers_of,
+    inline,
+    marks_of,
+    parsed,
+    starter_of,
+    words_of,
+)
 
 TRAINING = "Olive Smith came in today because of a fall at home and was seen on the ward by the surgeon."
 OTHER = "The wound is clean and dry, there is no fever, and the knee can be bent without pain."
@@ -40,6 +51,48 @@ def test_planted_copies_and_repeats_are_dropped_and_others_kept():
     assert dropped == dict.fromkeys(planted, 1)
     everything = sieve(copied=None, sensitive=None, longest=None, shortest=0).kept(list(planted.values()))
     assert everything[1] == {"repeats itself": 1}
+
+
+def document(text, **labelled):
+    spans = [Span(text.index(words), text.index(words) + len(words), Phi(label)) for label, words in labelled.items()]
+    note = Note("n", text, lang="en")
+    return Document(note, DisjointSpans.of(note, spans))
+
+
+@pytest.mark.parametrize(
+    ("text", "labelled", "begins"),
+    [
+        ("Olive Smith came in today.", {"NAME": "Olive Smith"}, ""),
+        ("Mrs Olive Smith came in today.", {"NAME": "Olive Smith"}, "Mrs"),
+        ("Seen by Dr. O'Hara in the ward.", {"NAME": "O'Hara"}, "Seen by Dr."),
+        ("pat.Olive came in.", {"NAME": "Olive"}, ""),
+        ("On 3 May she fell.", {"DATE": "3 May"}, "On"),
+        ("No fever and no pain.", {}, "No fever and"),
+    ],
+)
+def test_no_word_of_an_identifier_begins_a_generated_note(text, labelled, begins):
+    assert starter_of(document(text, **labelled), 3) == begins
+
+
+def test_names_and_numbers_of_real_notes_are_dropped_wherever_they_stand():
+    read = document(
+        "Olive Smith, MRN 4471, lives at 12 Elm Row, aged 45.",
+        NAME="Olive Smith",
+        MRN="4471",
+        STREET="12 Elm Row",
+        AGE="45",
+    )
+    began = document("Basil Reed was seen.", NAME="Basil Reed")
+    own = Sieve(Filters(copied=None, sensitive=None, lang=""), [], [], identifiers_of([read, began]))
+    said = [
+        "Today Mrs Smith has no pain at all.", "The number 4471 stands on the chart.", "He moved to 12 Elm Row last week.",
+        "basil came in with a cough today.", "OLIVE SMITH has gone home again.",
+    ]  # fmt: skip
+    kept, dropped = own.kept([*said, "A patient of 45 has no pain.", "Elm Row is a long way off."])
+    assert kept == ["A patient of 45 has no pain.", "Elm Row is a long way off."]
+    assert dropped == {"identifier of a real note": len(said)}
+    open_ = Sieve(Filters(copied=None, sensitive=None, names=False), [], [], identifiers_of([read]))
+    assert open_.kept(said[:1])[0] == said[:1]
 
 
 def test_labels_in_the_text_come_back_and_broken_ones_are_no_labels():
@@ -95,8 +148,11 @@ def test_a_generator_writes_notes_with_labels_that_are_filtered_and_described(tm
         [Note(f"n{at}", text) for at, text in enumerate(texts)], tmp_path / "model", **CAUSAL | {"epochs": 25}
     )
     out = tmp_path / "made.jsonl"
-    command = ["generate", str(model), str(tmp_path / "inline.jsonl"), str(out), "--training", str(gold), "--inline"]
-    assert main([*command, "--each", "2", "--copied", "0", "--sensitive", "0"]) == 0
+    command = ["generate", str(model), str(gold), str(out), "--training", str(gold), "--inline"]
+    assert main([*command, "--each", "8", "--copied", "0", "--sensitive", "0"]) == 2
+    assert "dropped, identifier of a real note: " in capsys.readouterr().out
+    command.append("--with-names")
+    assert main([*command, "--each", "8", "--copied", "0", "--sensitive", "0"]) == 0
     told = capsys.readouterr().out
     assert "labels that can be read: " in told
     assert "generated: unique stems by tokens" in told

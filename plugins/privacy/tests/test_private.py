@@ -79,6 +79,27 @@ def test_no_note_moves_the_weights_by_more_than_the_longest_gradient(start):
     assert moved == pytest.approx([0.05, 0.1], rel=1e-3)  # the gradient itself is longer than both
 
 
+def test_the_noise_of_a_step_is_what_the_guarantee_counts(start):
+    """Its deviation is noise times clip over the notes of a step: with half of it the promised epsilon is not kept."""
+    model, rows, end = start
+    found = []
+    for noise, clip in ((2.0, 0.05), (1.0, 0.05), (2.0, 0.1)):
+        trained = copy.deepcopy(model)
+        one = Course(steps=1, batch=2, length=16, learning_rate=1.0, clip=clip)
+        train_private(trained, rows[:2], one, noise=noise, end=end, seed=1, make_optimizer=sgd)
+        found.append(float((vector(trained) - vector(model)).std()))
+    # The gradients of two notes add at most their clipped lengths to thousands of weights: they do not show beside it.
+    assert found == pytest.approx([2.0 * 0.05 / 2, 1.0 * 0.05 / 2, 2.0 * 0.1 / 2], rel=0.05)
+
+
+def test_a_defence_trains_with_the_noise_of_its_budget():
+    """What is told of a run is what it was trained with: half the noise would be another guarantee."""
+    told = guarantee_for(3.0, rate=0.1, steps=50, delta=1e-3)
+    half = Guarantee(told.noise / 2, told.rate, told.steps, told.delta)
+    assert told.epsilon() <= 3.0
+    assert half.epsilon() > 6.0
+
+
 def test_without_noise_it_is_plain_training(start):
     model, rows, end = start
     course = Course(steps=4, batch=3, length=16, learning_rate=0.1)
