@@ -56,7 +56,7 @@ class Pipeline:
         redacted = {note_id: one for note_id, (_, one) in run.redacted.items()}
         withheld = {**failed, **run.withheld, **search.withheld(STAGE)}
         outcomes = [withheld.get(note.note_id) or redacted[note.note_id] for note in notes]
-        return Deidentified(outcomes, search)
+        return Deidentified(outcomes, search, run.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,12 @@ class Deidentified:
     Args:
         outcomes: One per note, in order.
         search: What was found in the redacted text.
+        spans: What was replaced, by note id, what the search found among it.
     """
 
     outcomes: Sequence[Redacted | Failed]
     search: Search
+    spans: Mapping[str, DisjointSpans] = field(default_factory=dict)
 
 
 class _Run:
@@ -78,6 +80,7 @@ class _Run:
     def __init__(self, pipeline: Pipeline, batch: Batch) -> None:
         self._pipeline, self._batch = pipeline, batch
         self._originals: Container[str] | None = None
+        self.spans = dict(batch.spans)
         self.redacted: dict[str, tuple[Note, Redacted]] = {}
         self.withheld: dict[str, Failed] = {}
         self._redact(batch)
@@ -87,6 +90,7 @@ class _Run:
 
     def redo(self, hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
         again = self._batch.with_hits(hits)
+        self.spans |= again.spans
         for note in again.notes:
             self.redacted.pop(note.note_id, None)
             self.withheld.pop(note.note_id, None)

@@ -88,6 +88,24 @@ def test_all_doors_give_the_same(installation, notes, policies, tmp_path):
         assert len(of_python) == len(notes)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("detectors", [("rules",), ("rules", "presidio")])
+@pytest.mark.parametrize("policy", ["tag", "safe_harbor", "surrogate"])
+def test_redact_gives_the_text_of_deidentify(notes, policy, detectors, tmp_path):
+    rows = ({"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes)
+    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chosen = [word for name in detectors for word in ("--detector", name)]
+    found = []
+    for command, out in (("redact", "safe.jsonl"), ("deidentify", "out")):
+        arguments = [command, str(tmp_path / "notes.jsonl"), *chosen, "--policy", policy, "--out", str(tmp_path / out)]
+        ran = CliRunner().invoke(app, [*arguments, "--json"], env={"DEID_KEY": SECRET})
+        assert ran.exit_code in {0, 1}, ran.output
+        written = tmp_path / out / "notes.jsonl" if command == "deidentify" else tmp_path / out
+        found.append((written.read_text(), json.loads(ran.stdout)["withheld_notes"]))
+
+    assert found[0] == found[1]
+
+
 def test_one_text_gives_its_redaction():
     assert deidentify(LEAK, lang="en", policy="tag").text == "MRN: [MRN]. Sample [MRN] was stored. Label [MRN]-A."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,22 +28,19 @@ from deid_assets.cli.arguments import (
 )
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.notes.recording import versions_of
-from deid_assets.cli.notes.redaction import Redaction
+from deid_assets.cli.notes.redaction import Redaction, pipeline_of
 from deid_assets.cli.notes.signing import sign_folder, unmeasured
 from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, Withheld, progress, read_options
+from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
-from deid_assets.core.note import Note, chunks_of
 from deid_assets.formats import Annotated, write_notes
-from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.pipeline.batch import Deidentified, Pipeline
+    from deid_assets.pipeline.batch import Deidentified
 
 NOTES, REPORT = "notes.jsonl", "report.json"
-Advance = Callable[[float], object]
 
 
 @dataclass(slots=True)
@@ -114,7 +111,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
 
     def redacted() -> Iterator[Annotated]:
         with progress("detecting and redacting") as advance:
-            pipeline = _pipeline(detection, redaction, resolve_by or "union", advance)
+            pipeline = pipeline_of(detection, redaction, resolve_by or "union", advance)
             for batch in source.batches(withheld):
                 done = pipeline.deidentify(batch)
                 report.add(done)
@@ -146,20 +143,3 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     counted = {"notes": report.notes, "redacted": report.redacted, "replacements": report.replaced.total()}
     more = {**report.figures(), **measured, "fingerprint": fingerprint}
     return finish(counted, withheld, out, more=more, as_json=as_json)
-
-
-def _pipeline(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
-    """Return the pipeline of the command; ``advance`` is called with the number of notes read."""
-    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads pydantic
-
-    sources = tuple(detector.name for detector in detection.detectors)
-
-    def predict(notes: Sequence[Note]) -> Predictions:
-        found: dict[str, list[Outcome]] = {source: [] for source in sources}
-        for chunk, runs in detection.apart(chunks_of(notes, CHUNK_CHARS)):
-            for source, outcomes in zip(sources, runs, strict=True):
-                found[source] += outcomes
-            advance(len(chunk) / 2)  # detected once before and once after redaction
-        return {source: by_note(outcomes) for source, outcomes in found.items()}
-
-    return Pipeline(predict=predict, sources=sources, policy=redaction.policy, key=redaction.key, resolve_by=resolve_by)

@@ -27,12 +27,13 @@ from deid_assets.cli.arguments import (
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.keeping.vault import KeyFileOption
 from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
-from deid_assets.cli.notes.redaction import Done, Redaction, choose_finder
+from deid_assets.cli.notes.redaction import Done, Redaction, StoredSpans, check_source_of_spans, pipeline_of
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import (
     CHUNK_CHARS,
     PATIENTS_CHARS,
     NoteSource,
+    SpansFile,
     Withheld,
     progress,
     read_options,
@@ -42,6 +43,7 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.note import chunks_of
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
+from deid_assets.pipeline.resolving import LEAVABLE
 
 
 @app.command()
@@ -118,7 +120,7 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
 
     Spans come from a file, or from detectors that run at once. What is found in one note is covered in the patient's
     other notes. A note that the file does not know, that a detector fails on, or in which a known value is left, is
-    withheld.
+    withheld. Detectors that run at once also search the redacted text, as in deid deidentify, with the same result.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
@@ -128,20 +130,27 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
         check_out(edits, inputs=[*inputs, out], is_folder=False, option="--edits")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
     named = Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs)
-    finder = choose_finder(spans, named, policy=redaction.policy)
+    check_source_of_spans(spans, named)
+    detection = Detection.load(named) if named.specs else None
+    stored = StoredSpans(SpansFile(spans), LEAVABLE | redaction.policy.may_leave) if spans is not None else None
     redaction.require_packs(source)
     withheld, done = Withheld(), Done()
 
     def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            for batch in source.batches(withheld, chars=PATIENTS_CHARS):
-                found: dict[str, DisjointSpans | Failed] = {}
-                for chunk, of_chunk in finder.over(chunks_of(batch, CHUNK_CHARS)):
-                    found |= of_chunk
-                    advance(len(chunk))
-                yield from redaction.run(batch, found, withheld, done, keep=recorder)
+            if detection is not None:
+                pipeline = pipeline_of(detection, redaction, resolve_by or "union", advance)
+                for batch in source.batches(withheld):
+                    yield from redaction.detect_and_run(batch, pipeline, withheld, done, keep=recorder)
+            if stored is not None:
+                for batch in source.batches(withheld, chars=PATIENTS_CHARS):
+                    found: dict[str, DisjointSpans | Failed] = {}
+                    for chunk, of_chunk in stored.over(chunks_of(batch, CHUNK_CHARS)):
+                        found |= of_chunk
+                        advance(len(chunk))
+                    yield from redaction.run(batch, found, withheld, done, keep=recorder)
         recorder.finish()
-        if others := finder.left_over():
+        if others := stored.left_over() if stored else 0:
             say(f"{others:,} notes of the spans file are not among the notes")
 
     kept_in = None if vault is None else VaultOptions(vault, vault_key_file, vault_by_note)

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from deid_assets.cli.ensemble import Detection, Named
-from deid_assets.cli.streams import NoteSource, SpansFile, Withheld
+from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, SpansFile, Withheld
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, DeidError
 from deid_assets.core.keys import Key
-from deid_assets.core.note import Note
+from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
-from deid_assets.pipeline.resolving import LEAVABLE
+from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
+
+if TYPE_CHECKING:
+    from deid_assets.pipeline.batch import Pipeline
 
 Found = Mapping[str, DisjointSpans | Failed]
 """Spans by note id, or why a note has none."""
+
+Advance = Callable[[float], object]
 
 Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
 """Keeps what was done to a note, or says why it cannot."""
@@ -136,21 +141,22 @@ class Redaction:
             done.add(outcome)
             yield Annotated(self.released(note, outcome))
 
+    def detect_and_run(
+        self, notes: Sequence[Note], pipeline: Pipeline, withheld: Withheld, done: Done, *, keep: Keep
+    ) -> Iterator[Annotated]:
+        """Yield each note redacted by the whole pipeline, as ``run`` does with spans that are there."""
+        made = pipeline.deidentify(notes)
+        for note, outcome in zip(notes, made.outcomes, strict=True):
+            refused = outcome if isinstance(outcome, Failed) else keep(note, outcome, made.spans[note.note_id])
+            if refused is not None:
+                withheld.failed(refused)
+            elif not isinstance(outcome, Failed):
+                done.add(outcome)
+                yield Annotated(self.released(note, outcome))
+
     def released(self, note: Note, redacted: Redacted) -> Note:
         """Return the note that is written."""
         return Note(note.note_id, redacted.text, note.patient_id if self.keep_patient_ids else None, note.lang)
-
-
-class Finder(Protocol):
-    """Source of the spans of notes."""
-
-    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
-        """Yield each chunk, in order, with the spans of its notes."""
-        ...
-
-    def left_over(self) -> int:
-        """Return for how many other notes there are spans, when all notes are done."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,48 +185,35 @@ class StoredSpans:
         return len(self.file.rest())
 
 
-@dataclass(frozen=True, slots=True)
-class DetectedSpans:
-    """Spans from detectors, resolved."""
-
-    detection: Detection
-
-    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
-        """Yield each chunk with its spans, or the failures of its notes."""
-        for chunk, outcomes in self.detection.over(chunks):
-            yield (
-                chunk,
-                {
-                    note.note_id: outcome
-                    if isinstance(outcome, Failed)
-                    else _united(note, outcome, self.detection.named.yielding)
-                    for note, outcome in zip(chunk, outcomes, strict=True)
-                },
-            )
-
-    def left_over(self) -> int:
-        """Return 0: only notes that are asked for are looked at."""
-        return 0
-
-
-def choose_finder(spans: Path | None, named: Named, *, policy: Policy) -> Finder:
-    """Return where spans come from: a file, or detectors.
-
-    Where spans overlap, a category that the policy may leave in the text gives way to any other.
+def check_source_of_spans(spans: Path | None, named: Named) -> None:
+    """Check that spans come from a file, or from detectors.
 
     Raises:
         ConfigError: Neither is given, or both, or detectors' options beside a file.
     """
     if (spans is None) is (not named.specs):
         raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
-    yielding = LEAVABLE | policy.may_leave
-    if spans is None:
-        return DetectedSpans(Detection.load(replace(named, resolve_by=named.resolve_by or "union", yielding=yielding)))
-    if named != Named((), (), None):
+    if spans is not None and named != Named((), (), None):
         raise ConfigError(
             "--option, --resolve and --jobs go with --detector; spans files are resolved by deid detect --resolve"
         )
-    return StoredSpans(SpansFile(spans), yielding)
+
+
+def pipeline_of(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
+    """Return the pipeline of the commands that detect; ``advance`` is called with the number of notes read."""
+    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads pydantic
+
+    sources = tuple(detector.name for detector in detection.detectors)
+
+    def predict(notes: Sequence[Note]) -> Predictions:
+        found: dict[str, list[Outcome]] = {source: [] for source in sources}
+        for chunk, runs in detection.apart(chunks_of(notes, CHUNK_CHARS)):
+            for source, outcomes in zip(sources, runs, strict=True):
+                found[source] += outcomes
+            advance(len(chunk) / 2)  # detected once before and once after redaction
+        return {source: by_note(outcomes) for source, outcomes in found.items()}
+
+    return Pipeline(predict=predict, sources=sources, policy=redaction.policy, key=redaction.key, resolve_by=resolve_by)
 
 
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
