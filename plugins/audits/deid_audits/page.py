@@ -10,6 +10,7 @@ from deid_assets.extending.audits import AuditResult, Measurement, Outcome
 from deid_assets.extending.pages import MARK_MARGIN, MARK_WIDTH, picture, render
 from deid_audits.facts import Facts
 from deid_audits.gate import Decision
+from deid_audits.meanings import meaning_of
 
 
 def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: Decision | None, *, title: str) -> str:
@@ -65,4 +66,4 @@ def place(figure: Measurement, span: tuple[float, float]) -> Places:
     return Places(across(figure.low), across(figure.high), across(figure.value), at_chance)
 
 
-HELPERS: dict[str, Any] = {"span_of": span_of, "place": place, "picture": picture}
+HELPERS: dict[str, Any] = {"span_of": span_of, "place": place, "picture": picture, "meaning_of": meaning_of}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import html
 
 import pytest
 
@@ -14,6 +15,7 @@ from deid_audits.checklist import FOUND, ITEMS, answers
 from deid_audits.facts import Facts, Tier
 from deid_audits.gate import Held
 from deid_audits.lineage import lineage
+from deid_audits.meanings import meaning_of
 from deid_audits.page import model_html, place, span_of
 
 KEY, OTHER_KEY = Key(bytes(range(32))), Key(bytes(range(1, 33)))
@@ -235,3 +237,19 @@ def test_a_measurement_is_drawn_inside_its_axis():
         at = place(figure, span_of(figures, figure))
         assert 0 < at.low <= at.value <= at.high < 120
         assert at.chance is None or at.chance < at.low
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AUC", "AUC of patients", "true positives at 1.0% false positives", "texts with a patient's last name",
+        "6 words in a row of one patient's notes alone", "others beaten, in other words", "drawn out by a prompt",
+        "persons linked to their own record", "risk beyond the control", "share of identifiers found",
+    ],
+)  # fmt: skip
+def test_each_figure_says_what_it_means_and_what_to_do(name):
+    figure = Measurement(name=name, value=0.5, low=0.4, high=0.6, chance=0.5, units=50)
+    page = model_html([result("hips", Outcome.PASSED, figure)], None, None, title="x")
+    assert meaning_of(name) != meaning_of("of another plugin")
+    assert html.escape(meaning_of(name), quote=False).partition("'")[0] in page
+    assert page.count(meaning_of(name).partition("'")[0]) == 1
