@@ -90,8 +90,9 @@ def test_a_model_of_random_weights_makes_nothing_up(spoken: Speech, seed: int) -
             assert [piece.strip() for piece in made.output.split("[XXXXX]")] == kept
 
 
-def test_looking_ahead_changes_no_output_and_takes_fewer_runs(spoken: Speech) -> None:
-    saved = 0
+def test_looking_ahead_changes_no_output_and_no_score_and_takes_fewer_runs(spoken: Speech) -> None:
+    """Scores tell what the cache holds: one entry too many or too few moves them long before another token wins."""
+    saved, scored = 0, 0
     for seed in range(2):
         fast, slow = local(spoken, seed), local(spoken, seed, ahead=0)
         for text in TEXTS:
@@ -100,8 +101,11 @@ def test_looking_ahead_changes_no_output_and_takes_fewer_runs(spoken: Speech) ->
                 [(h.start, h.end) for h in other.holes],
                 other.output,
             )
+            assert [hole.score for hole in one.holes] == pytest.approx([hole.score for hole in other.holes], abs=1.5e-4)
             saved += other.steps - one.steps
+            scored += len(one.holes)
     assert saved > 0
+    assert scored > 0
 
 
 def test_the_processor_holds_generate_of_transformers_to_the_same_output(spoken: Speech) -> None:
