@@ -247,3 +247,28 @@ def test_the_page_of_a_sweep_shows_what_is_left(tmp_path, grid):
     page = grid_html(results, plan, title="Sweep", watts=None, provenance={})
     assert "What is left, and what is learnt" in page
     assert "0 of" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "weights", "positions", "rate", "length"),
+    [
+        (Tuning(), 7_000_000, 512, 2e-3, 64),
+        (Tuning(), 110_000_000, 512, 5e-5, 512),
+        (Tuning(), 110_000_000, 128, 5e-5, 128),
+        (Tuning(learning_rate=1e-4, length=256), 110_000_000, 512, 1e-4, 256),
+        (Tuning(learning_rate=1e-4, length=256), 7_000_000, 128, 1e-4, 128),
+    ],
+)
+def test_rate_and_length_fit_the_size_of_an_encoder_unless_they_are_given(given, weights, positions, rate, length):
+    assert (given.rate_for(weights), given.length_for(weights, positions=positions)) == (rate, length)
+
+
+def test_a_document_is_read_to_the_length_that_is_given_and_no_further_than_the_encoder_has_positions(grid):
+    data = task_data("clinical_ner", documents=24, seed=1)
+    encoder = grid.folder / "encoders" / "general"
+    said = [
+        tune(data, data.examples[:4], (), encoder=encoder, tuning=Tuning(epochs=1, length=length), seed=1).length
+        for length in (8, 100_000)
+    ]
+    assert said[0] == 8
+    assert 8 < said[1] < 100_000

@@ -26,6 +26,16 @@ FoldsOption = Arg[int, typer.Option(metavar="N", min=1, help="Folds of each task
 DocumentsOption = Arg[int, typer.Option(metavar="N", min=2, help="Notes of each made task.")]
 StepsOption = Arg[int, typer.Option(metavar="N", min=0, help="Of each pre-training.")]
 EpochsOption = Arg[int, typer.Option(metavar="N", min=1, help="Of each fine-tuning, at most.")]
+RateOption = Arg[
+    float | None,
+    typer.Option("--learning-rate", metavar="RATE", min=0, help="Highest; 2e-3 for small encoders, 5e-5 for others."),
+]
+LengthOption = Arg[
+    int | None,
+    typer.Option(
+        "--length", metavar="N", min=8, help="Sub-tokens of a document; 64 for small encoders, 512 for others."
+    ),
+]
 DetectorsOption = Arg[
     list[str] | None, typer.Option("--detector", metavar="NAME", help="Finds what is replaced; rules.")
 ]
@@ -48,6 +58,8 @@ class _Course:
     documents: int
     steps: int
     epochs: int
+    learning_rate: float | None
+    length: int | None
     detectors: list[str] | None
     watts: float | None
     dry_run: bool
@@ -76,13 +88,17 @@ def grid(  # noqa: PLR0913 - one parameter per option of the command line
     documents: DocumentsOption = 200,
     steps: StepsOption = 300,
     epochs: EpochsOption = 30,
+    learning_rate: RateOption = None,
+    length: LengthOption = None,
     detectors: DetectorsOption = None,
     watts: WattsOption = None,
     dry_run: DryRunOption = False,
     seed: SeedOption = 1,
 ) -> int:
     """Score encoders by versions of the notes, by tasks, by folds: a page; resumed after a kill."""
-    course = _Course("grid", out, tasks, folds, documents, steps, epochs, detectors, watts, dry_run, seed)
+    course = _Course(
+        "grid", out, tasks, folds, documents, steps, epochs, learning_rate, length, detectors, watts, dry_run, seed
+    )
     return _run(
         course,
         models or ["general", "adapted:raw"],
@@ -101,6 +117,8 @@ def end_to_end(  # noqa: PLR0913 - one parameter per option of the command line
     documents: DocumentsOption = 200,
     steps: StepsOption = 300,
     epochs: EpochsOption = 30,
+    learning_rate: RateOption = None,
+    length: LengthOption = None,
     detectors: DetectorsOption = None,
     watts: WattsOption = None,
     dry_run: DryRunOption = False,
@@ -115,6 +133,8 @@ def end_to_end(  # noqa: PLR0913 - one parameter per option of the command line
         documents,
         steps,
         epochs,
+        learning_rate,
+        length,
         detectors or ["rules"],
         watts,
         dry_run,
@@ -142,13 +162,17 @@ def sweep(  # noqa: PLR0913 - one parameter per option of the command line
     documents: DocumentsOption = 200,
     steps: StepsOption = 300,
     epochs: EpochsOption = 30,
+    learning_rate: RateOption = None,
+    length: LengthOption = None,
     detectors: DetectorsOption = None,
     watts: WattsOption = None,
     dry_run: DryRunOption = False,
     seed: SeedOption = 1,
 ) -> int:
     """Set utility against what is left, by recall and by precision of the redaction: a page."""
-    course = _Course("sweep", out, tasks, folds, documents, steps, epochs, detectors, watts, dry_run, seed)
+    course = _Course(
+        "sweep", out, tasks, folds, documents, steps, epochs, learning_rate, length, detectors, watts, dry_run, seed
+    )
     made = [f"{policy}@{one:g}" for one in (recalls or _RECALLS)]
     made += [f"{policy}@1/{one:g}" for one in (precisions or _PRECISIONS)]
     return _run(course, [model], made, ["raw"], title="Recall and precision of the redaction against utility")
@@ -171,7 +195,8 @@ def _run(course: _Course, models: list[str], versions: list[str], tests: list[st
 
     plan = Plan(
         models=models, versions=versions, tests=tests, tasks=tasks, folds=course.folds, documents=course.documents,
-        steps=course.steps, detectors=detectors, tuning=Tuning(epochs=course.epochs), seed=course.seed,
+        steps=course.steps, detectors=detectors, seed=course.seed,
+        tuning=Tuning(epochs=course.epochs, learning_rate=course.learning_rate, length=course.length),
     )  # fmt: skip
 
     def said(job: Job, found: Mapping[str, Any]) -> None:

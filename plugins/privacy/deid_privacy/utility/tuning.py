@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,11 @@ from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
 from deid_transformers.settings import TransformersSettings
 
 _IGNORED = -100
+SMALL_WEIGHTS = 20_000_000
+"""Encoders of fewer weights are those made from nothing here."""
+SMALL_RATE, SMALL_LENGTH = 2e-3, 64
+RATE, LENGTH = 5e-5, 512
+"""For published encoders: the rate and the length of Devlin et al. (2019)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +37,26 @@ class Tuning:
         epochs: At most. Encoders of this size learn tasks of many labels late: `icd10` gives none in the first ten.
         patience: Epochs without a better score on the development documents before it ends.
         batch: Documents in a step.
-        learning_rate: At its highest.
-        length: Most sub-tokens of a document; the rest is not read.
+        learning_rate: At its highest; by the size of the encoder where not given.
+        length: Most sub-tokens of a document, the rest is not read; by the size of the encoder where not given, and never
+            more than it has positions for.
         threshold: Probability from which a label of several is given.
     """
 
     epochs: int = 30
     patience: int = 6
     batch: int = 8
-    learning_rate: float = 2e-3
-    length: int = 64
+    learning_rate: float | None = None
+    length: int | None = None
     threshold: float = 0.5
+
+    def rate_for(self, weights: int) -> float:
+        """Return the highest learning rate for an encoder of so many weights."""
+        return self.learning_rate or (SMALL_RATE if weights < SMALL_WEIGHTS else RATE)
+
+    def length_for(self, weights: int, *, positions: int) -> int:
+        """Return the most sub-tokens for an encoder of so many weights and positions."""
+        return min(positions, self.length or (SMALL_LENGTH if weights < SMALL_WEIGHTS else LENGTH))
 
 
 @dataclass(slots=True)
@@ -68,6 +83,12 @@ class Tuned:
     def parameters(self) -> int:
         """How many weights it has."""
         return sum(one.numel() for one in self.model.parameters())
+
+    @property
+    def length(self) -> int:
+        """Most sub-tokens of a document that it reads."""
+        positions = min(self.tokenizer.model_max_length, _positions(self.model))
+        return self.tuning.length_for(self.parameters, positions=positions)
 
     def predict(self, examples: Sequence[Example]) -> list[Any]:
         """Return the labels of each document as a set, or its spans."""
@@ -129,6 +150,12 @@ class Pooled(torch.nn.Module):
         return SimpleNamespace(logits=largest + self.mean(said.masked_fill(~read, 0).sum(1) / read.sum(1)))
 
 
+def _positions(model: Any) -> int:
+    """Return the most sub-tokens that a model has positions for."""
+    config = (model.encoder if isinstance(model, Pooled) else model).config
+    return int(getattr(config, "max_position_embeddings", None) or sys.maxsize)
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     ids: torch.Tensor
@@ -165,14 +192,15 @@ def tune(
         body: Any = transformers.AutoModel
         model = Pooled(load_model(body, settings), len(data.labels))
     tuned = Tuned(data, model, load_tokenizer(settings), tuning)
-    optimizer = adamw(model, learning_rate=tuning.learning_rate, weight_decay=0.01)
+    highest = tuning.rate_for(tuned.parameters)
+    optimizer = adamw(model, learning_rate=highest, weight_decay=0.01)
     per_epoch = -(-len(train) // tuning.batch)
     best: dict[str, torch.Tensor] = {}
     for epoch in range(tuning.epochs):
         model.train()
         for number, part in enumerate(_parts(train, tuning.batch, generator(seed, 82, epoch))):
             rate = linear_rate(epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1)
-            set_rate(optimizer, tuning.learning_rate * rate)
+            set_rate(optimizer, highest * rate)
             rows = _encoded(part, tuned)
             loss = _loss(model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data)
             optimizer.zero_grad(set_to_none=True)
@@ -210,7 +238,7 @@ def _tags(data: TaskData) -> tuple[str, ...]:
 def _encoded(examples: Sequence[Example], tuned: Tuned) -> _Rows:
     """Return documents as tensors; the first sub-token of a word carries its tag."""
     coded = tuned.tokenizer(
-        [one.text for one in examples], truncation=True, max_length=tuned.tuning.length, padding=True,
+        [one.text for one in examples], truncation=True, max_length=tuned.length, padding=True,
         return_offsets_mapping=True, return_tensors="pt",
     )  # fmt: skip
     tokens: list[list[tuple[int, int]]] = []
