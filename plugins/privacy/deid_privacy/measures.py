@@ -139,10 +139,13 @@ def ranking(
     """
     found = [estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit)]
     left_out = []
+    counted = "samples" if owners else unit
     for rate in RATES:
         name = f"{AT_RATE} {rate:.1%} false positives"
         if rate * len(outside) < PER_RATE:
-            left_out.append(f"{name}: the out-set has {len(outside)} samples, {math.ceil(PER_RATE / rate)} are needed")
+            left_out.append(
+                f"{name}: the out-set has {len(outside)} {counted}, {math.ceil(PER_RATE / rate)} are needed"
+            )
             continue
 
         def at_rate(one: Floats, other: Floats, rate: float = rate) -> float:
