@@ -40,6 +40,7 @@ class Format:
         options: What the reader takes of ``ReadOptions.of``; several formats of a plugin may share one.
         faults: Sentences ``<fault>; <remedy>`` by kind, of the faults that a plugin's reader gives. Of a reader that is
             not of this project these alone are shown, and the common ones of ``declared.KINDS``.
+        pointers: Suffixes of files that name a source elsewhere, such as a database, and hold no notes themselves.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Format:
     identities_module: str = ""
     options: type[FormatOptions] | None = None
     faults: Mapping[str, str] = field(default_factory=dict, hash=False)
+    pointers: frozenset[str] = frozenset()
 
     @property
     def reader(self) -> Reader:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.keys import Key
 from deid_assets.store.files import Receipt, StoreFiles, UnsignedReceipt, inputs_of
 from deid_assets.store.withdrawals import ARRIVAL
 
@@ -69,6 +70,14 @@ class Arrival:
     def attempt(self) -> int:
         """Number of retries."""
         return int(self.receipt.counts["attempt"])
+
+
+def batch_id(digests: Iterable[str], *, key: Key) -> str:
+    """Return the opaque id of a batch from the SHA-256 digests of what it holds; the order does not matter.
+
+    The id stands in releases. It is keyed, so that whoever holds one and guesses at the files cannot tell.
+    """
+    return "b-" + key.derive("batch", *sorted(digests)).hex()[:16]
 
 
 def list_files(entries: Iterable[Path], *, root: Path) -> list[ArrivedFile]:

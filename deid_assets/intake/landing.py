@@ -2,14 +2,14 @@
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from deid_assets.config import Settings
-from deid_assets.core.keys import Key
 from deid_assets.intake import splitting
-from deid_assets.intake.arrivals import list_files, sign_arrival
+from deid_assets.intake.arrivals import batch_id, list_files, sign_arrival
+from deid_assets.intake.pointers import points_elsewhere
 from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import StoreFiles
@@ -18,14 +18,6 @@ from deid_assets.store.zones import Zone
 
 SETTLE_S = 5.0
 """A file that changed less than this long ago may still be being written."""
-
-
-def batch_id(digests: Iterable[str], *, key: Key) -> str:
-    """Return the opaque id of a batch from the SHA-256 digests of its files; the order does not matter.
-
-    The id stands in releases. It is keyed, so that whoever holds one and guesses at the files cannot tell.
-    """
-    return "b-" + key.derive("batch", *sorted(digests)).hex()[:16]
 
 
 def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
@@ -51,7 +43,8 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
 
-    One that may be too large for a batch waits for ``split_arrivals``, which reads it. The same content gives the same
+    One that may be too large for a batch, or that only says where notes are, waits for ``split_arrivals``, which reads
+    it. The same content gives the same
     id, so a file that is dropped twice makes one batch. A receipt of what arrived is signed before it is moved. An
     arrival that an earlier call had staged when it died is taken in first.
     """
@@ -60,7 +53,10 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
         listed = list_files([arrival], root=settings.landing)
-        batch = batch_id((file.sha256 for file in listed), key=settings.key())
+        digests = [file.sha256 for file in listed]
+        if points_elsewhere(_files(arrival)):
+            digests.append(f"dropped {time.time_ns()}")  # until it is named by what it leads to
+        batch = batch_id(digests, key=settings.key())
         target = landing_folder(settings, batch)
         if target.exists() or splitting.is_known(target.parent, batch):
             # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
@@ -79,7 +75,8 @@ def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
     """Move a staged arrival to the batches, which are returned, or to those that are to be split."""
     target = landing_folder(settings, batch)
     _close(staging)
-    is_large = splitting.may_be_large(list(_files(staging)), settings)
+    held = list(_files(staging))
+    is_large = splitting.may_be_large(held, settings) or points_elsewhere(held)
     if is_large:
         target = splitting.waiting_folder(target.parent, batch)
     staging.rename(target)

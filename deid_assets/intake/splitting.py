@@ -5,6 +5,7 @@
     restricted/landing/.large/b-…         waits for this, as it arrived
     restricted/landing/.large/b-….part    unfinished parts; made again after a crash
     restricted/landing/.large/b-….done    all parts, moved out one by one
+    restricted/landing/.large/b-….read    what an arrival leads to that only says where notes are, as it was read
     restricted/landing/b-…-0001           a part, and a batch
     restricted/landing/.whole/b-…         the arrival, once its parts are batches
 
@@ -19,19 +20,22 @@ import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, ProvenanceError
 from deid_assets.formats.annotated import Fault, ParsedNote
-from deid_assets.formats.parsed_notes import parsed_note_line
+from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
 from deid_assets.formats.registry import FormatError, came_before, parse_notes
-from deid_assets.intake.arrivals import check_arrival, list_files, sign_part
+from deid_assets.intake.arrivals import batch_id, check_arrival, list_files, sign_arrival, sign_part
 from deid_assets.intake.parts import PART_FILE as _FILE
 from deid_assets.intake.parts import waiting
+from deid_assets.intake.pointers import points_elsewhere
 from deid_assets.intake.reading import how_to_read
 from deid_assets.store.atomic import locked
 from deid_assets.store.files import StoreFiles
+from deid_assets.system.owned import part_of, sweep_parts
 
 NOTE_CHARACTERS = 1_000
 """Characters that a note counts beside its text: short notes take memory too."""
@@ -70,6 +74,7 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
     landing = settings.store / "restricted" / "landing"
     files = StoreFiles(settings.store, key=settings.receipt_key())
     made: list[str] = []
+    sweep_parts(landing / ".large")
     for arrival in waiting(landing):
         if only not in ("", arrival):
             continue
@@ -79,14 +84,18 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
 
 
 def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -> list[str]:
-    whole, part, done = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done"))
+    whole, part, done, read = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done", ".read"))
+    if whole.exists() and not read.exists() and points_elsewhere(whole.rglob("*")):
+        named = _read_once(landing, arrival, settings, files)
+        return _split(landing, named, settings, files) if named else []
     if not done.exists():
         if not whole.exists():
+            read.unlink(missing_ok=True)
             return []  # the other process did it
         check_arrival(files, arrival, landing=whole)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
-        if not _write_parts(whole, part, settings):
+        if not _write_parts(whole, part, settings, read):
             shutil.rmtree(part)
             whole.rename(landing / arrival)
             return [arrival]
@@ -98,17 +107,44 @@ def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -
     if whole.exists():
         whole.rename(landing / ".whole" / arrival)
     done.rmdir()
+    read.unlink(missing_ok=True)
     return sorted(path.name for path in landing.glob(f"{arrival}-*"))
 
 
-def _write_parts(whole: Path, folder: Path, settings: Settings) -> bool:
-    """Write the parts of an arrival; nothing where it fits into one batch."""
+def _read_once(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -> str:
+    """Keep what an arrival leads to, and name the arrival by it, so that the same is taken in once and no more.
+
+    Returns:
+        Its id; empty where the same was read before.
+    """
+    whole, read = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".read"))
+    check_arrival(files, arrival, landing=whole)
+    content = hashlib.sha256()
+    part = part_of(read)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        for _, entry in _entries(whole, settings):
+            file.write(parsed_note_line(entry))
+            content.update(parsed_note_line(replace(entry, file="")))
+    named = batch_id([content.hexdigest()], key=settings.key())
+    files.erase(arrival, keep=("landing",))
+    if is_known(landing, named):
+        part.unlink()
+        shutil.rmtree(whole)
+        return ""
+    sign_arrival(files, named, list_files(sorted(whole.iterdir()), root=whole))
+    part.replace(read.with_name(f"{named}.read"))
+    whole.rename(whole.with_name(named))
+    return named
+
+
+def _write_parts(whole: Path, folder: Path, settings: Settings, read: Path) -> bool:
+    """Write the parts of an arrival; nothing where it fits into one batch and holds its notes itself."""
     index = folder / _INDEX
     with closing(sqlite3.connect(index, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")  # of a crash nothing is kept
         _add_up(whole, settings, database)
         first_owners = _first_owners(database, settings.batches.max_characters)
-        if len(first_owners) < 2:
+        if len(first_owners) < 2 and not read.exists():
             return False
         _write(whole, folder, settings, database, first_owners)
     index.unlink()
@@ -120,12 +156,18 @@ def _write_parts(whole: Path, folder: Path, settings: Settings) -> bool:
 
 def _entries(whole: Path, settings: Settings) -> Iterator[tuple[bytes, ParsedNote | Fault]]:
     """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
-    number = 0
+    for number, entry in enumerate(_parsed_all(whole, settings), start=1):
+        patient = entry.patient_id if isinstance(entry, ParsedNote) else None
+        yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
+
+
+def _parsed_all(whole: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
+    read = whole.with_name(f"{whole.name}.read")
+    if read.exists():
+        yield from read_parsed_notes([read])
+        return
     for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):
-        for entry in _parsed(path, settings):
-            number += 1
-            patient = entry.patient_id if isinstance(entry, ParsedNote) else None
-            yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
+        yield from _parsed(path, settings)
 
 
 def _parsed(path: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:

@@ -11,7 +11,8 @@ from deid_assets.core.keys import Key
 from deid_assets.defs.jobs import landing_sensor
 from deid_assets.defs.partitions import batches
 from deid_assets.formats import Annotated, Fault, read_notes
-from deid_assets.intake.landing import SETTLE_S, arrivals, batch_id, take_in
+from deid_assets.intake.arrivals import batch_id
+from deid_assets.intake.landing import SETTLE_S, arrivals, take_in
 from deid_assets.intake.reader import landing_folder, sources_of
 from deid_assets.intake.states import batch_ids
 

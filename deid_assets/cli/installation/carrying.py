@@ -9,8 +9,7 @@ from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
-from deid_assets.intake.arrivals import list_files, sign_arrival
-from deid_assets.intake.landing import batch_id
+from deid_assets.intake.arrivals import batch_id, list_files, sign_arrival
 from deid_assets.intake.parts import is_part
 from deid_assets.intake.reader import landing_folder, sources_of
 from deid_assets.store.atomic import make_folder

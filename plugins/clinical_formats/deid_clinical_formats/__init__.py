@@ -45,4 +45,5 @@ OMOP = Format(
     writer_module=f"{_HERE}.omop_writer",
     is_told=is_omop,
     may_lack_notes=True,
+    pointers=frozenset({".omop"}),
 )
