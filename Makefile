@@ -27,12 +27,14 @@ PIP_INSTALL = $(@D)/bin/python $(PIP) --quiet
 CODE := deid_assets resources plugins tests benchmarks docs
 # Deduce takes minutes to start for the first time.
 TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
+EXAMPLES := tests/cli/test_installed.py tests/cli/test_docs.py tests/cli/test_bench_docs.py tests/formats/test_plugin_page.py \
+	plugins/clinical_formats/tests/test_hospital_pages.py plugins/document_formats/tests/test_document_pages.py
 # What is installed again when it changes; plugins that were added, or that lie elsewhere, are none of it.
 RUN_MANIFESTS := constraints.txt requirements.txt \
 	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e //p' requirements.txt))
 DEV_MANIFESTS := constraints.txt pyproject.toml $(addsuffix pyproject.toml,$(TESTED))
 
-.PHONY: help run backfill ui test test-all lint types imports bench install install-dev add clean
+.PHONY: help run backfill ui test test-all test-run lint types imports bench install install-dev add clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -51,6 +53,9 @@ test: install-dev lint types imports  ## lint, types, import contracts and the t
 
 test-all: install-dev lint types imports  ## the same with the long and the slow tests
 	@$(DEV_BIN)/python -m pytest $(ARGS)
+
+test-run: install install-dev  ## commands, examples and remedies in the environment that make run installs
+	@DEID_BIN="$(CURDIR)/$(BIN)" $(DEV_BIN)/python -m pytest -m "not slow" -n 2 $(EXAMPLES) $(ARGS)
 
 lint: install-dev
 	@$(DEV_BIN)/ruff check $(CODE)

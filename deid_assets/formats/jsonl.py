@@ -44,7 +44,7 @@ def lines(source: Source, options: ReadOptions) -> Iterator[tuple[int, str] | Fa
     check_by_line(options.encoding)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     with source.path.open("rb") as file:
-        for record in records(file, max_bytes=max_bytes):
+        for record in records(file, max_bytes=max_bytes, encoding=options.encoding):
             text = decoded(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(text, Fault):
                 yield text

@@ -50,6 +50,8 @@ def detect_format(path: Path) -> str:
         found -= {"brat"}
     if not found and suffix_of(path.name):
         _check_archive(path)
+    if not by_suffix and path.is_dir():
+        raise FormatError(path, "cannot be told: the folder holds no file; name one with notes")
     return _only(found, path)
 
 
@@ -100,10 +102,17 @@ class FormatError(InputError):
         self.reason = f"the format {reason}"
 
 
+def _seen_as(found: set[str], path: Path) -> str:
+    if found:
+        return f"could be {' or '.join(sorted(found))};"
+    if path.is_dir():
+        return "is unknown: no file in the folder ends as those of a known format do; save the notes as such files, or"
+    return "is unknown: it does not end as files of a known format do; save it as one, such as .txt or .docx, or"
+
+
 def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
-        seen = f"could be {' or '.join(sorted(found))}" if found else "is unknown"
-        raise FormatError(path, f"{seen}; name one with --format: {', '.join(sorted(FORMATS))}")
+        raise FormatError(path, f"{_seen_as(found, path)} name one with --format: {', '.join(sorted(FORMATS))}")
     (name,) = found
     if name not in FORMATS:
         raise FormatError(path, f"is {name}: {installed().faults[name]}")
@@ -206,6 +215,8 @@ def _parsed_notes(source: Source, chosen: Format, options: ReadOptions) -> Itera
                 yield as_declared(entry, chosen, source)
     except OSError:
         yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+    except UnicodeDecodeError:  # its message quotes the file
+        yield source.fault("undecodable", "begins as UTF-16 and is none to its end; export it again as UTF-8")
     except DeidError as error:
         check_error(error, chosen)
         raise

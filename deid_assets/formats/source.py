@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.annotated import Fault
@@ -16,6 +17,9 @@ from deid_assets.formats.options import Archives
 from deid_assets.formats.selection import Selection
 from deid_assets.formats.temporary import private_folder
 from deid_assets.formats.unpacking import Budget
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAX_BYTES_PER_CHAR = 4
 """UTF-8's longest code point (RFC 3629)."""
@@ -173,15 +177,51 @@ def _opened(
 def read_text(source: Source, *, encoding: str, max_chars: int, note_id: str | None = None) -> str | Fault:
     """Return a whole file as text, newlines and any byte order mark kept, or why it is not read.
 
-    A file that must be too long is refused by its size, without being read.
+    A file that must be too long is refused by its size, without being read. One with the mark of UTF-16 is read as that
+    where UTF-8 was to be expected, and its mark is no text.
     """
     blob = read_bytes(source, max_bytes=max_chars * MAX_BYTES_PER_CHAR, note_id=note_id)
     if isinstance(blob, Fault):
         return blob
     try:
-        return blob.decode(encoding)
+        return blob.decode("utf-16" if is_utf16(blob, encoding) else encoding)
     except UnicodeDecodeError as error:
         return undecodable(source, encoding=encoding, byte=error.start, note_id=note_id)
+
+
+def is_utf16(head: bytes, encoding: str) -> bool:
+    """Whether bytes begin with the mark of UTF-16 (Unicode 16.0, section 2.13), which is never UTF-8.
+
+    Args:
+        head: First four bytes, or more.
+        encoding: That the file is read in; only where it is UTF-8 the mark decides.
+    """
+    is_marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not head.startswith(codecs.BOM_UTF32_LE)
+    return is_marked and codecs.lookup(encoding).name == "utf-8"
+
+
+class _Utf16AsUtf8(io.RawIOBase):
+    """A stream of UTF-16 as one of UTF-8, without its mark; reading raises ``UnicodeDecodeError`` where it is none."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        target = memoryview(buffer)
+        is_whole = False
+        while not self._left and not is_whole:
+            chunk = self._file.read(_CHUNK_BYTES)
+            is_whole = not chunk
+            self._left = self._decoder.decode(chunk, final=is_whole).encode()
+        count = min(len(target), len(self._left))
+        target[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
 
 
 def read_bytes(source: Source, *, max_bytes: int, note_id: str | None = None) -> bytes | Fault:
@@ -237,14 +277,22 @@ class Record:
     closed: bool = True
 
 
-def records(file: BinaryIO, *, max_bytes: int, quote: bytes = b"") -> Iterator[Record]:
+def records(file: BinaryIO, *, max_bytes: int, quote: bytes = b"", encoding: str = "") -> Iterator[Record]:
     """Yield the records of a stream, holding at most ``max_bytes`` and one chunk.
 
     Args:
         file: Opened for bytes, at its start.
         max_bytes: Longest record kept.
         quote: Line breaks between two of these belong to the record; empty when every line is a record.
+        encoding: Where it is UTF-8, a stream with the mark of UTF-16 is read as that; no stream is where not given.
+
+    Raises:
+        UnicodeDecodeError: A stream with that mark is no UTF-16.
     """
+    if encoding:
+        head = file.read(4)
+        file.seek(0)
+        file = cast("BinaryIO", io.BufferedReader(_Utf16AsUtf8(file))) if is_utf16(head, encoding) else file
     parts: list[bytes] = []
     size = quotes = byte = 0
     line = first = 1

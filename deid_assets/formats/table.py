@@ -75,7 +75,7 @@ def _rows(source: Source, options: ReadOptions) -> Iterator[tuple[int, list[str]
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     cell = _cell(options.delimiter)
     with source.path.open("rb") as file:
-        for record in records(file, max_bytes=max_bytes, quote=b'"'):
+        for record in records(file, max_bytes=max_bytes, quote=b'"', encoding=options.encoding):
             text = decoded(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(text, Fault):
                 yield text

@@ -29,7 +29,10 @@ CASES = {
     "notes that are not there": (changed(DETECT, notes="gone.jsonl"), "gone.jsonl does not exist"),
     "notes from a device": (changed(DETECT, "--format", "jsonl", notes="/dev/null"), "is a pipe or a device"),
     "notes of no known format": (changed(DETECT, notes="notes.doc"), "the format of notes.doc is unknown"),
-    "a folder without notes": (changed(DETECT, notes="empty"), "the format of empty is unknown"),
+    "a folder without notes": (
+        changed(DETECT, notes="empty"),
+        "the format of empty cannot be told: the folder holds no file",
+    ),
     "an empty file": (changed(DETECT, notes="empty.jsonl"), "empty.jsonl: no note could be read"),
     "notes that are all broken": (changed(DETECT, notes="broken.jsonl"), "broken.jsonl: no note could be read"),
     "an unknown format": (changed(DETECT, "--format", "word"), "unknown format 'word'; choose one of brat, "),

@@ -11,6 +11,7 @@ import pytest
 
 from deid_assets.plugins import AUDITS, available
 
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "cli.md"
 
@@ -32,7 +33,7 @@ pytestmark = [
 
 
 def run(script, folder):
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((BIN, os.environ["PATH"]))
     environment = {name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],

@@ -14,6 +14,7 @@ from deid_assets.formats.contract import check_format
 from deid_assets.formats.installed import installed
 from deid_assets.plugins import available
 
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "plugins.md"
 
 
@@ -44,7 +45,7 @@ def test_the_example_of_the_page_prints_what_it_says(site, tmp_path):
         for language in ("sh", "text")
     )
     environment = {key: value for key, value in os.environ.items() if key != "DEID_DEBUG"}
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((BIN, os.environ["PATH"]))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,

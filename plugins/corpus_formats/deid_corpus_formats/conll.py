@@ -48,7 +48,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     reader = _Reader(source, options)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     with source.path.open("rb") as file:
-        for record in records(file, max_bytes=max_bytes):
+        for record in records(file, max_bytes=max_bytes, encoding=options.encoding):
             line = decoded(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(line, Fault):
                 yield reader.withhold(line)

@@ -11,6 +11,7 @@ import pytest
 
 from deid_assets.plugins import available
 
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
 PAGES = Path(__file__).parents[3] / "docs" / "formats"
 
 pytestmark = [
@@ -33,7 +34,7 @@ def test_the_example_of_the_page_prints_what_it_says(name, tmp_path):
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
-        env=environment | {"PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))},
+        env=environment | {"PATH": os.pathsep.join((BIN, os.environ["PATH"]))},
         capture_output=True,
         text=True,
         timeout=120,
