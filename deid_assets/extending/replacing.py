@@ -16,6 +16,8 @@ from deid_assets.policies.drawing import (
     spelt_out,
 )
 from deid_assets.policies.fallbacks import fall_back
+from deid_assets.policies.generalize import is_month, months_of
+from deid_assets.policies.safe_harbor import zip_area
 
 __all__ = [
     "ATTEMPTS",
@@ -33,11 +35,14 @@ __all__ = [
     "digits_of",
     "fall_back",
     "fold",
+    "is_month",
     "listed",
+    "months_of",
     "moved_day",
     "normal",
     "owner_of",
     "patient_days",
     "shifted",
     "spelt_out",
+    "zip_area",
 ]

@@ -13,6 +13,7 @@ from deid_assets.policies.date_reading import read
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
 from deid_assets.policies.tags import unlike
+from deid_assets.policies.time_words import LANGUAGES
 
 AGE_WIDTH = 10
 _OLDEST_SHOWN = 89
@@ -60,7 +61,23 @@ class YearMonth:
         written = read(text, context.note.lang)
         if not year.isdigit() or written is None or written.month is None:
             return year
-        return f"{year}-{written.month:02}"
+        return _month(int(year), written.month)
+
+
+def months_of(text: str) -> frozenset[str]:
+    """Return the months that a date may lie in, as ``YearMonth`` writes them; two where 05/03 is read as May and as March."""
+    readings = [read(text, lang) for lang in (None, *LANGUAGES)]
+    return frozenset(_month(one.year, one.month) for one in readings if one and one.year and one.month)
+
+
+def is_month(text: str) -> bool:
+    """Whether a text names a month and its year, and no day."""
+    readings = [one for lang in (None, *LANGUAGES) if (one := read(text, lang)) is not None]
+    return any(one.year and one.month and one.day is None for one in readings)
+
+
+def _month(year: int, month: int) -> str:
+    return f"{year}-{month:02}"
 
 
 @dataclass(frozen=True, slots=True)

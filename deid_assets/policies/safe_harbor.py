@@ -100,10 +100,18 @@ class Zip3:
     """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        found = _ZIP.fullmatch(text)
-        if found is None or context.note.lang != "en":
+        area = zip_area(text)
+        if area is None or context.note.lang != "en":
             return fall_back(text, span, context)
-        return "000XX" if found[1] in _LOW_POPULATION else f"{found[1]}XX"
+        return area
+
+
+def zip_area(text: str) -> str | None:
+    """Return what ``Zip3`` writes for a US code, ``None`` where the text is none."""
+    found = _ZIP.fullmatch(text)
+    if found is None:
+        return None
+    return "000XX" if found[1] in _LOW_POPULATION else f"{found[1]}XX"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from deid_assets.extending import InputError, Phi
 from deid_assets.extending.audits import Case, Key, Policy, redact
 from deid_assets.extending.measuring import union
+from deid_assets.extending.replacing import is_month, months_of, zip_area
 
 
 class Kind(StrEnum):
@@ -39,6 +40,7 @@ _WORD = re.compile(r"[^\W\d_]{5,}")
 _RANGE = re.compile(r"(\d{1,3})\s*(?:-|–|to)\s*(\d{1,3})")  # noqa: RUF001 - releases write it so
 _NUMBER = re.compile(r"\d{1,3}")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_AREA = re.compile(r"(\d{3})(?:[x*]{2})?")
 
 Values = Mapping[Kind, frozenset[str]]
 
@@ -58,25 +60,43 @@ class Person:
     written: Values = field(default_factory=dict, repr=False)
 
     def holds(self, kind: Kind, value: str) -> bool:
-        """Whether a value is there, whole or as the range or year that holds it."""
+        """Whether a value is there, whole or as something coarser that holds it."""
         return not self.values.get(kind, frozenset()).isdisjoint(forms(kind, value))
 
 
 def forms(kind: Kind, value: str) -> tuple[str, ...]:
-    """Return the texts that would give a value away: itself, for a date its bare year, for an age its bare number."""
+    """Return the texts that would give a value away: itself, and what is coarser.
+
+    Of a date its month, as 2019-05, and its year; of an age its bare number; of a US code its three digits, as 021xx.
+    """
     if kind is Kind.DATE:
-        shorter = _YEAR.findall(value)[:1]
+        years = _YEAR.findall(value)[:1]
+        coarser = [*sorted(months_of(value)), *years]
     elif kind is Kind.AGE:
-        shorter = _NUMBER.findall(value)
+        numbers = _NUMBER.findall(value)
+        coarser = numbers if len(numbers) == 1 else []
+    elif kind is Kind.PLACE:
+        area = zip_area(value)
+        coarser = [area.casefold()] if area else []
     else:
-        shorter = []
-    return (value,) if len(shorter) != 1 or shorter == [value] else (value, shorter[0])
+        coarser = []
+    return tuple(dict.fromkeys((value, *coarser)))
 
 
 def covers(kind: Kind, written: str, value: str) -> bool:
-    """Return whether a written text stands for a value: the value itself, its year, or a range of ages that holds it."""
-    known = forms(kind, value)
-    return written in known or (kind is Kind.AGE and not set(known).isdisjoint(_ages(written)))
+    """Return whether a written text stands for a value: the value itself, or something coarser that holds it."""
+    return not {written, *_holding(kind, written)}.isdisjoint(forms(kind, value))
+
+
+def _holding(kind: Kind, written: str) -> frozenset[str]:
+    """Return what a coarser text is known by: ages of a range, the month of a date without a day, a code's three digits."""
+    if kind is Kind.AGE:
+        return frozenset(_ages(written))
+    if kind is Kind.DATE and is_month(written):
+        return months_of(written)
+    if kind is Kind.PLACE and (area := _AREA.fullmatch(written)):
+        return frozenset({f"{area[1]}xx"})
+    return frozenset()
 
 
 def left_of(person: Person, record: Person) -> dict[Kind, list[str]]:
@@ -140,7 +160,7 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
             if span.label in KINDS and not any(start < span.end and span.start < end for start, end in covered):
                 values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
         values[Kind.FACT] |= _words(redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits))
-    return {name: Person(name, _frozen(_with_ages(values)), _frozen(values)) for name, values in written.items()}
+    return {name: Person(name, _frozen(_with_coarser(values)), _frozen(values)) for name, values in written.items()}
 
 
 def read_population(path: Path) -> list[Person]:
@@ -184,12 +204,9 @@ def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], l
     return halves
 
 
-def _with_ages(written: Mapping[Kind, set[str]]) -> dict[Kind, set[str]]:
-    """Return values with every age of their ranges."""
-    values = {kind: set(texts) for kind, texts in written.items()}
-    for text in written.get(Kind.AGE, ()):
-        values[Kind.AGE] |= set(_ages(text))
-    return values
+def _with_coarser(written: Mapping[Kind, set[str]]) -> dict[Kind, set[str]]:
+    """Return values with what their coarser texts are known by, such as every age of a range."""
+    return {kind: texts.union(*(_holding(kind, text) for text in texts)) for kind, texts in written.items()}
 
 
 def _ages(text: str) -> Iterator[str]:

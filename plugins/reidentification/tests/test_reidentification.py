@@ -11,7 +11,7 @@ from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy
 from deid_assets.privacy.running import run_audit
 from deid_reidentification import Reidentification
 from deid_reidentification.attacks import Release, linked, singling_out
-from deid_reidentification.people import Kind, Person, people_of, read_population, records_of, split
+from deid_reidentification.people import Kind, Person, covers, people_of, read_population, records_of, split
 
 KEY = Key(bytes(range(32)))
 KEPT = Policy("kept", lambda text, _span, _context: text, keep=frozenset(Phi))
@@ -200,10 +200,39 @@ def to_band(text, _span, _context):
     return f"{low}-{low + 9}"
 
 
+def to_month(text, *_):
+    _day, name, year = text.split()
+    return f"{year}-{('May', 'June', 'July').index(name) + 5:02}"
+
+
 COARSER = {
     "year": (
         Policy("y", GONE.default, {Phi.DATE: lambda text, *_: text[-4:]}),
         [dated(n, f"{1 + n % 28} {('May', 'June', 'July')[n // 28]} 2019") for n in range(78)],
+    ),
+    "month": (
+        Policy("m", GONE.default, {Phi.DATE: to_month}),
+        [dated(n, f"{1 + n % 28} {('May', 'June', 'July')[n // 28]} 2019") for n in range(78)],
+    ),
+    "month in words": (
+        Policy("m", GONE.default, {Phi.DATE: lambda text, *_: " ".join(text.split()[1:])}),
+        [dated(n, f"{1 + n % 28} {('May', 'June', 'July')[n // 28]} 2019") for n in range(78)],
+    ),
+    "month of a date in numbers": (
+        Policy("m", GONE.default, {Phi.DATE: lambda text, *_: f"{text[-4:]}-{text[:2]}"}),
+        [dated(n, f"{5 + n // 28:02}/{1 + n % 28:02}/2019") for n in range(78)],
+    ),
+    "three digits of a ZIP code": (
+        Policy("z", GONE.default, {Phi.ZIP: lambda text, *_: f"{text[:3]}XX"}),
+        [dated(n, f"0213{n % 10}", Phi.ZIP) for n in range(78)],
+    ),
+    "three digits of a ZIP code and stars": (
+        Policy("z", GONE.default, {Phi.ZIP: lambda text, *_: f"{text[:3]}**"}),
+        [dated(n, f"0213{n % 10}-{1000 + n}", Phi.ZIP) for n in range(78)],
+    ),
+    "a small area's ZIP code": (
+        Policy("z", GONE.default, {Phi.ZIP: lambda *_: "000XX"}),
+        [dated(n, f"{('036', '059', '102')[n % 3]}0{n % 10}", Phi.ZIP) for n in range(78)],
     ),
     "band": (
         Policy("b", GONE.default, {Phi.AGE: to_band}),
@@ -220,6 +249,36 @@ COARSER = {
 def test_who_shares_the_coarser_value_that_is_left_is_not_unique(name):
     policy, cases = COARSER[name]
     assert sharing_of(cases, policy) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value", "held"),
+    [
+        (Kind.DATE, "2019-05", "3 may 2019", True),
+        (Kind.DATE, "2019-05", "3. mai 2019", True),
+        (Kind.DATE, "mayo de 2019", "03/05/2019", True),
+        (Kind.DATE, "2019-06", "3 may 2019", False),
+        (Kind.DATE, "2018-05", "3 may 2019", False),
+        (Kind.DATE, "4 may 2019", "3 may 2019", False),
+        (Kind.PLACE, "021xx", "02139", True),
+        (Kind.PLACE, "021", "02139-4307", True),
+        (Kind.PLACE, "022xx", "02139", False),
+        (Kind.PLACE, "036xx", "03601", False),
+        (Kind.PLACE, "02138", "02139", False),
+    ],
+)
+def test_a_coarser_text_holds_what_it_was_made_of_and_nothing_else(kind, written, value, held):
+    record = records_of_text(kind, written)
+    assert covers(kind, written, value) is held
+    assert record.holds(kind, value) is held
+
+
+def records_of_text(kind, written):
+    """Return the record of a release that shows a value so."""
+    label = {Kind.DATE: Phi.DATE, Kind.PLACE: Phi.ZIP}[kind]
+    shown = Policy("shown", GONE.default, {label: lambda *_: written})
+    (record,) = records_of([dated(1, "of 1 value", label)], shown, key=KEY).values()
+    return record
 
 
 def test_a_coarser_value_of_one_patient_alone_is_unique():
