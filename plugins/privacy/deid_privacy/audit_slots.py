@@ -112,7 +112,7 @@ def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -
                 continue
             names.setdefault(name, patient)
             before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
-            fragment = " ".join(f"{before}{GAP}{after}".split())
+            fragment = f"{before}{GAP}{after}".strip()
             if not any(word in f"{before} {after}" for word in name.split()) and fragment.count(GAP) == 1:
                 found.setdefault((fragment, name), (patient, name))
     chosen = rng.sample(list(found.items()), min(most, len(found)))

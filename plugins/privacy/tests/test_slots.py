@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 from deid_assets.core.errors import InputError
+from deid_assets.core.span import DisjointSpans
+from deid_assets.extending import Note, Phi, Span
+from deid_assets.extending.audits import Case
+from deid_privacy.audit_slots import name_gaps
 from deid_privacy.blindness import Roles, blindness, check_twin, entity_level
 from deid_privacy.canaries import (
     alike,
@@ -201,3 +205,18 @@ def test_sentences_with_names_have_twins_of_the_same_form_and_parts_share_nothin
         assert one.name not in asked.others
         assert {form(name) for name in asked.others} == {form(one.name)}
     assert [form(name) for name in ("O'Brien", "VAN DYK, Ana", "J. Ruiz")] == ["A'Aa", "AA AA, Aa", "A. Aa"]
+
+
+def test_fragments_have_the_line_ends_that_the_model_read():
+    cases = []
+    for number in range(40):
+        letters = chr(65 + number // 26) + chr(97 + number % 26)
+        name = f"Al{letters} Be{letters}"
+        text = f"Ward 3\n\nName:\t{name}\nSeen:  today"
+        note = Note(f"n{number}", text, f"p{number}")
+        gold = DisjointSpans.of(note, [Span(text.index(name), text.index(name) + len(name), Phi.NAME)])
+        cases.append(Case(note, gold, gold))
+    questions = name_gaps(cases, candidates=5, most=40, seed=1)
+    texts = {case.note.text for case in cases}
+    assert len(questions) == 40
+    assert {one.fragment.replace(GAP, one.truth) for one in questions} == texts
