@@ -37,7 +37,7 @@ SHORTEST = 16
 MOST_BYTES = 2 * 2**30
 """Of a submission."""
 TRIES = 5
-"""Of one sender: at under nine bits a try, not a word of a note."""
+"""Of one sender: at under nine bits a try, under 45 in all. A model that is made to tell could spell a short word with these."""
 _PUT = re.compile(r"/submissions/(?:(?P<task>[\w.-]+)/)?(?P<name>[a-z0-9][a-z0-9_-]{0,40})", re.ASCII)
 _SENDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}", re.ASCII)
 _ZIP = b"PK"

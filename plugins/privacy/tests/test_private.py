@@ -92,8 +92,7 @@ def test_the_noise_of_a_step_is_what_the_guarantee_counts(start):
     assert found == pytest.approx([2.0 * 0.05 / 2, 1.0 * 0.05 / 2, 2.0 * 0.1 / 2], rel=0.05)
 
 
-def test_a_defence_trains_with_the_noise_of_its_budget():
-    """What is told of a run is what it was trained with: half the noise would be another guarantee."""
+def test_half_the_noise_of_a_budget_is_accounted_as_twice_the_epsilon():
     told = guarantee_for(3.0, rate=0.1, steps=50, delta=1e-3)
     half = Guarantee(told.noise / 2, told.rate, told.steps, told.delta)
     assert told.epsilon() <= 3.0
