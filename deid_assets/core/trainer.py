@@ -21,10 +21,12 @@ class Document:
     Args:
         note: Its text.
         spans: What there is to find in it.
+        corpus: Corpus that it is from, as the recipe names it. Corpora mark different things.
     """
 
     note: Note
     spans: DisjointSpans
+    corpus: str = ""
 
 
 @dataclass(frozen=True, slots=True)

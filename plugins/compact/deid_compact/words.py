@@ -1,0 +1,147 @@
+"""From the probabilities of a note's words to spans: shared by the taggers that decide word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import Phi, Span, Token
+from deid_compact.labels import Classes
+
+Floats = NDArray[np.float32]
+_JOINING = frozenset(" \t\n-'\u2019/.")
+"""What may stand between two words of one span."""
+_LONGEST_GAP = 2
+_DIGITS = 4
+"""Of a score; what is behind them may differ from one processor to another."""
+MAY_BE_VETOED = frozenset(
+    {
+        Phi.NAME,
+        Phi.DATE,
+        Phi.AGE,
+        Phi.CITY,
+        Phi.REGION,
+        Phi.COUNTRY,
+        Phi.LOCATION,
+        Phi.HOSPITAL,
+        Phi.ORGANIZATION,
+    }
+)
+"""Categories in which a word may be taken for another thing. Numbers and addresses that a rule knows by form stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordScores:
+    """Scores of the words of a note.
+
+    Args:
+        words: Where each begins and ends.
+        marked: Probability that a word is marked at all: (words,).
+        categories: Weight of each category: (words, categories).
+        begins: Probability that the word begins a span: (words,).
+    """
+
+    words: Sequence[Token]
+    marked: Floats
+    categories: Floats
+    begins: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """From which probability a word is marked.
+
+    Args:
+        threshold: Of categories without one of their own.
+        thresholds: Category to threshold.
+        silent: Categories that are not returned.
+    """
+
+    threshold: float
+    thresholds: Mapping[Phi, float]
+    silent: frozenset[Phi]
+
+    def as_json(self) -> dict[str, object]:
+        """Return what a model folder keeps."""
+        return {
+            "threshold": self.threshold,
+            "thresholds": {str(category): value for category, value in sorted(self.thresholds.items())},
+            "silent": sorted(self.silent),
+        }
+
+    @classmethod
+    def of_json(cls, given: Mapping[str, object]) -> Decision:
+        """Return what a model folder kept.
+
+        Raises:
+            ValueError: A value is not allowed.
+            KeyError: A value is missing.
+            TypeError: A value is of another type.
+        """
+        thresholds = given["thresholds"]
+        silent = given["silent"]
+        if not isinstance(thresholds, Mapping) or not isinstance(silent, list):
+            raise TypeError
+        return cls(
+            threshold=float(str(given["threshold"])),
+            thresholds={Phi(name): float(value) for name, value in thresholds.items()},
+            silent=frozenset(Phi(name) for name in silent),
+        )
+
+    def least(self, classes: Classes) -> Floats:
+        """Return the threshold of each category: (categories,)."""
+        each = [self.thresholds.get(category, self.threshold) for category in classes.categories]
+        return np.array(each, dtype=np.float32)
+
+    def returned(self, classes: Classes) -> NDArray[np.bool_]:
+        """Return whether each category is returned: (categories,)."""
+        return np.array([category not in self.silent for category in classes.categories])
+
+
+def spans_of(text: str, scores: WordScores, classes: Classes, decision: Decision, source: str) -> list[Span]:
+    """Return the spans of a note, in order."""
+    if not scores.words:
+        return []
+    allowed = np.where(decision.returned(classes), scores.categories, -1.0)
+    best = allowed.argmax(axis=1)
+    chosen = np.flatnonzero(scores.marked >= decision.least(classes)[best])
+    spans: list[Span] = []
+    for number in chosen.tolist():
+        start, end = scores.words[number]
+        label = classes.categories[int(best[number])]
+        score = round(min(max(float(scores.marked[number]), 0.0), 1.0), _DIGITS)
+        last = spans[-1] if spans else None
+        if last and last.label is label and scores.begins[number] < 0.5 and _joins(text[last.end : start]):
+            spans[-1] = Span(last.start, end, label, min(last.score, score), source)
+        else:
+            spans.append(Span(start, end, label, score, source))
+    return spans
+
+
+def _joins(between: str) -> bool:
+    if len(between) > _LONGEST_GAP:
+        return False
+    return between.count("\n") <= 1 and all(letter in _JOINING for letter in between)
+
+
+def kept(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:
+    """Return the spans of another detector without those that a network holds for nearly impossible.
+
+    Args:
+        spans: Of the other detector.
+        scores: Of the network.
+        veto: A span of ``MAY_BE_VETOED`` is left out where none of its words has this probability.
+    """
+    starts = np.array([start for start, _ in scores.words], dtype=np.int64)
+    ends = np.array([end for _, end in scores.words], dtype=np.int64)
+    left = []
+    for span in spans:
+        first = int(np.searchsorted(ends, span.start, side="right"))
+        stop = int(np.searchsorted(starts, span.end, side="left"))
+        is_doubted = first < stop and scores.marked[first:stop].max() < veto
+        if not is_doubted or span.label not in MAY_BE_VETOED:
+            left.append(span)
+    return left

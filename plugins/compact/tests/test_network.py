@@ -1,0 +1,171 @@
+"""The network: run with NumPy as it was trained with PyTorch, and its decisions about words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from deid_compact.features import gaps_of, rows_of, shape_of
+from deid_compact.folder import read_network, write_weights
+from deid_compact.labels import Classes
+from deid_compact.lexicon import Lexicon, read_lexicon
+from deid_compact.network import Network
+from deid_compact.thresholds import chosen_thresholds
+from deid_compact.words import Decision, WordScores, kept, spans_of
+
+from deid_assets import Span
+from deid_assets.extending import Phi, PluginError, tokenize
+
+torch = pytest.importorskip("torch")
+
+from deid_compact.nets import CompactNet, Feed, filled, weights_of  # noqa: E402
+from deid_compact.spelling import Spelling  # noqa: E402
+
+CLASSES = Classes((Phi.CITY, Phi.ID, Phi.NAME))
+DECISION = Decision(0.5, {}, frozenset())
+
+
+@pytest.fixture
+def lexicon(tmp_path: Path) -> Lexicon:
+    import marisa_trie
+
+    trie = marisa_trie.RecordTrie("<B", [("lee", (4,)), ("seen", (1,))])
+    trie.save(str(tmp_path / "lists.marisa"))
+    return read_lexicon(tmp_path / "lists.marisa")
+
+
+def trained(seed: int = 1) -> CompactNet:
+    torch.manual_seed(seed)
+    return CompactNet(width=16, parts=8, labels=5, outputs=CLASSES.outputs, dropout=0.1).eval()
+
+
+def torch_scores(net: CompactNet, lexicon: Lexicon, notes: list[list[str]]) -> list[np.ndarray]:
+    spelling = Spelling(lexicon)
+    numbers = [spelling.numbers_of(words) for words in notes]
+    spelling.close()
+    distinct, places = np.unique(np.concatenate(numbers), return_inverse=True)
+    split = np.split(places, np.cumsum([len(each) for each in numbers])[:-1])
+    zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
+    feed = Feed(*spelling.parts(distinct), words=filled(split, -1), gaps=filled(zeros, 0), labels=filled(zeros, 0))
+    with torch.no_grad():
+        scores = net(feed).numpy()
+    return [row[: len(words)] for row, words in zip(scores, notes, strict=True)]
+
+
+def numpy_scores(network: Network, notes: list[list[str]]) -> list[np.ndarray]:
+    zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
+    return [network.scores(words, nothing, nothing) for words, nothing in zip(notes, zeros, strict=True)]
+
+
+def test_numpy_gives_the_scores_of_pytorch(lexicon: Lexicon) -> None:
+    net = trained()
+    notes = [["Seen", "by", "Dr", ".", "Lee", "on", "3", "May"], ["12", "mg"], ["Lee"] * 40]
+    wanted = torch_scores(net, lexicon, notes)
+    found = numpy_scores(Network(weights_of(net), lexicon), notes)
+    for one, other in zip(wanted, found, strict=True):
+        assert np.abs(one - other).max() < 0.02  # of the table's 8 bits
+
+
+def test_a_note_is_read_the_same_whatever_was_read_before(lexicon: Lexicon) -> None:
+    weights = weights_of(trained())
+    note = ["Seen", "by", "Lee"]
+    (fresh,) = numpy_scores(Network(weights, lexicon), [note])
+    _, _, later = numpy_scores(Network(weights, lexicon), [[f"x{n}" for n in range(70)], ["by", "Bo"], note])
+    assert (fresh == later).all()
+
+
+def test_weights_come_back_from_a_folder(tmp_path: Path, lexicon: Lexicon) -> None:
+    weights = weights_of(trained())
+    write_weights(tmp_path, weights)
+    network = read_network(tmp_path)
+    assert (network.weights.table == weights.table).all()
+    (wanted,) = numpy_scores(Network(weights, lexicon), [["Lee", "was", "seen"]])
+    (found,) = numpy_scores(network, [["Lee", "was", "seen"]])
+    assert np.abs(wanted - found).max() < 0.02  # of half precision
+
+
+def test_broken_weights_are_refused(tmp_path: Path, lexicon: Lexicon) -> None:
+    del lexicon
+    write_weights(tmp_path, weights_of(trained()))
+    whole = (tmp_path / "weights.npz").read_bytes()
+    (tmp_path / "weights.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PluginError, match="train the model again"):
+        read_network(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "shape"), [("Lee", "Xxx"), ("McDonald", "XxXxxx"), ("LEE", "XXX"), ("2021", "0004"), ("-", "-")]
+)
+def test_shapes(word: str, shape: str) -> None:
+    assert shape_of(word) == f"{shape}" if word.isdigit() else f"{shape}0"
+
+
+def test_words_that_differ_in_digits_alone_share_their_rows_but_for_the_length() -> None:
+    assert rows_of("2021") == rows_of("1987")
+    assert rows_of("2021") != rows_of("20211")
+
+
+def test_words_are_set_off_by_blanks_and_lines() -> None:
+    text = "a b\nc\n\nd\te"
+    gaps = gaps_of(text, tokenize(text))
+    assert [gap % 8 for gap in gaps.tolist()] == [5, 1, 3, 4, 2]
+    assert [gap // 8 for gap in gaps.tolist()] == [1, 3, 4, 2, 5]
+
+
+def scores_of(text: str, marked: dict[str, tuple[Phi, float, float]]) -> WordScores:
+    words = tokenize(text)
+    categories = np.zeros((len(words), len(CLASSES.categories)), dtype=np.float32)
+    begins = np.zeros(len(words), dtype=np.float32)
+    for number, (start, end) in enumerate(words):
+        if (found := marked.get(text[start:end])) is not None:
+            categories[number, CLASSES.categories.index(found[0])] = found[1]
+            begins[number] = found[2]
+    return WordScores(words, categories.sum(axis=1), categories, begins)
+
+
+def test_words_of_one_name_are_one_span_and_a_new_beginning_is_another() -> None:
+    text = "Anna Lee Bo"
+    scores = scores_of(text, {"Anna": (Phi.NAME, 0.9, 0.9), "Lee": (Phi.NAME, 0.8, 0.1), "Bo": (Phi.NAME, 0.9, 0.8)})
+    spans = spans_of(text, scores, CLASSES, DECISION, "compact")
+    assert [(span.start, span.end) for span in spans] == [(0, 8), (9, 11)]
+    assert spans[0].score == pytest.approx(0.8)
+
+
+def test_words_under_their_threshold_and_silent_categories_are_left() -> None:
+    text = "Lee Rome"
+    scores = scores_of(text, {"Lee": (Phi.NAME, 0.6, 1.0), "Rome": (Phi.CITY, 0.6, 1.0)})
+    strict = Decision(0.5, {Phi.NAME: 0.7}, frozenset())
+    assert [span.label for span in spans_of(text, scores, CLASSES, strict, "x")] == [Phi.CITY]
+
+
+@pytest.mark.parametrize(
+    ("label", "is_kept"), [(Phi.NAME, False), (Phi.DATE, False), (Phi.NATIONAL_ID, True), (Phi.EMAIL, True)]
+)
+def test_doubt_takes_out_words_and_never_numbers_known_by_their_form(label: Phi, *, is_kept: bool) -> None:
+    scores = scores_of("Lee", {"Lee": (Phi.NAME, 0.01, 1.0)})
+    span = Span(0, 3, label, 0.9, "rules")
+    assert bool(kept([span], scores, 0.05)) is is_kept
+
+
+def test_a_span_with_one_likely_word_is_kept_whole() -> None:
+    scores = scores_of("Lee Rome", {"Lee": (Phi.NAME, 0.01, 1.0), "Rome": (Phi.CITY, 0.2, 1.0)})
+    span = Span(0, 8, Phi.NAME, 0.9, "rules")
+    assert kept([span], scores, 0.05) == [span]
+
+
+def test_thresholds_reach_the_wanted_precision() -> None:
+    from deid_assets import Note
+    from deid_assets.extending import DisjointSpans, Document
+
+    text = "Lee " * 60 + "was " * 40
+    words = tokenize(text)
+    marked = np.array([0.9] * 60 + [0.55] * 40, dtype=np.float32)
+    categories = np.zeros((100, 3), dtype=np.float32)
+    categories[:, 2] = marked
+    note = Note("n", text)
+    spans = [Span(start, end, Phi.NAME, 1.0, "gold") for start, end in words[:60]]
+    judged = [(Document(note, DisjointSpans.of(note, spans)), WordScores(words, marked, categories, marked))]
+    loose = chosen_thresholds(judged, CLASSES, wanted_precision=0.5, silent=frozenset())
+    strict = chosen_thresholds(judged, CLASSES, wanted_precision=0.95, silent=frozenset())
+    assert loose[Phi.NAME] < 0.55 < strict[Phi.NAME] <= 0.9

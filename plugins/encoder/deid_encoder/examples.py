@@ -1,0 +1,85 @@
+"""Training windows: pieces of annotated notes, and what each may be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from deid_compact.augmentation import pools_of
+from deid_compact.labels import Targets
+from deid_compact.notes import MarkedNote, with_copies
+
+from deid_encoder.pieces import PieceReader
+from deid_encoder.settings import EncoderSettings
+
+NO_TARGET = -1
+"""Of the two pieces that begin and end an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A window of a training note.
+
+    Args:
+        pieces: Numbers of its pieces, with the two at its ends.
+        targets: Number of each piece's target, or ``NO_TARGET``.
+    """
+
+    pieces: Sequence[int] = field(repr=False)
+    targets: Sequence[int] = field(repr=False)
+
+
+def examples_of(
+    notes: Sequence[MarkedNote],
+    *,
+    targets: Targets,
+    reader: PieceReader,
+    settings: EncoderSettings,
+    seed: int,
+    names: Sequence[str] = (),
+) -> list[Example]:
+    """Return the windows of notes and of their varied copies, the same for one seed.
+
+    Args:
+        notes: Annotated notes.
+        targets: Receives what pieces may be.
+        reader: Of the encoder.
+        settings: Of the recipe.
+        seed: Of the copies.
+        names: Words of names for the copies, beside those in the notes.
+    """
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    pools = pools_of([(note.text, note.marks) for note in notes], names)
+    found: list[Example] = []
+    for note in notes:
+        for copy in with_copies(note, pools, settings.copies, chance):
+            found += windows_of(copy, targets=targets, reader=reader, settings=settings)
+    return [example for example in found if len(example.pieces) > 2]
+
+
+def windows_of(
+    note: MarkedNote, *, targets: Targets, reader: PieceReader, settings: EncoderSettings
+) -> Iterator[Example]:
+    """Yield the windows of a note."""
+    outside = targets.outside(note.marked)
+    inside_at = np.full(len(note.text) + 1, outside, dtype=np.int16)
+    begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int16)
+    for start, end, category in note.marks:
+        begin, inside = targets.marked(category, note.marked)
+        inside_at[start:end] = inside
+        begin_at[start] = begin
+    pieced = reader.read(note.text)
+    labels = [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in pieced.offsets]
+    for window in reader.windows(pieced, length=settings.window, step=settings.step):
+        part = labels[window.first : window.first + settings.window]
+        yield Example(window.numbers, [NO_TARGET, *part, NO_TARGET])
+
+
+def _target(begins: np.ndarray, insides: np.ndarray, outside: int) -> int:
+    begun = begins[begins != NO_TARGET]
+    if len(begun):
+        return int(begun[0])
+    inside = insides[insides != outside]
+    return int(inside[0]) if len(inside) else outside
