@@ -11,10 +11,12 @@ from deid_assets.core.errors import DeidError, class_name
 
 _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.detectors": {
+        "deid-compact": "compact",
         "deid-crf": "batch_crf crf",
         "deid-datafog": "datafog",
         "deid-deduce": "deduce",
         "deid-edsnlp": "edsnlp",
+        "deid-encoder": "encoder",
         "deid-flair": "flair",
         "deid-generative": "generative",
         "deid-gliner": "gliner gliner2",
@@ -32,7 +34,9 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-zero-shot": "zero_shot",
     },
     "deid_assets.trainers": {
+        "deid-compact": "compact",
         "deid-crf": "batch_crf crf",
+        "deid-encoder": "encoder",
         "deid-flair": "flair",
         "deid-generative": "generative",
         "deid-privacy": "causal",
@@ -65,7 +69,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-zero-shot": "zero-shot",
     },
     "deid_assets.commands.corpus": {
-        "deid-corpora": "lengths repair space stats",
+        "deid-corpora": "fetch lengths marks repair space stats",
         "deid-synthesis": "make",
     },
     "deid_assets.commands.privacy": {

@@ -75,7 +75,8 @@ def _grams(low: str) -> Iterator[str]:
 
 def hashed(table: str, part: str) -> int:
     """Return the row of a part of a word."""
-    return FIRST_ROW[table] + zlib.crc32(f"{table} {part}".encode()) % ROWS[table]
+    first: int = FIRST_ROW[table]
+    return first + zlib.crc32(f"{table} {part}".encode()) % ROWS[table]
 
 
 def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from deid_compact.features import GAPS, TABLE_ROWS
 from deid_compact.lexicon import UNLISTED
-from deid_compact.network import DILATIONS, Weights
+from deid_compact.network import DILATIONS, Floats, Weights
 
 _INT8 = 127
 
@@ -106,7 +107,7 @@ def weights_of(net: CompactNet) -> Weights:
     )
 
 
-def _array(values: Tensor) -> np.ndarray:
+def _array(values: Any) -> Floats:
     return np.ascontiguousarray(values.detach().cpu().numpy(), dtype=np.float32)
 
 

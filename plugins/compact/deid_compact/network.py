@@ -142,7 +142,7 @@ class Network:
 
 def _normed(states: Floats, scale: Floats, shift: Floats) -> Floats:
     """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al. 2016)."""
-    centred = states - states.mean(axis=1, keepdims=True)
+    centred: Floats = states - states.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.einsum("ij,ij->i", centred, centred)[:, None] / states.shape[1] + _EPSILON)
     centred /= spread
     centred *= scale

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from deid_compact.training import Example, Training, batched, marks_loss, pieces
 from deid_compact.words import Decision, WordScores
 
 
+@runtime_checkable
 class Teacher(Protocol):
     """A larger model that says what it holds of each word."""
 
@@ -85,7 +86,7 @@ def _teacher(folder: str) -> Teacher | None:
     if not folder:
         return None
     teacher = load("encoder", options={"model": folder, "alone": True})
-    if not hasattr(teacher, "word_probabilities"):
+    if not isinstance(teacher, Teacher):
         raise ConfigError(f"teacher {folder}: its detector gives no probabilities of words; name an encoder's folder")
     return teacher
 

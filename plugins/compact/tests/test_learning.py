@@ -6,14 +6,14 @@ import random
 
 import numpy as np
 import pytest
-from deid_compact.augmentation import Pools, lower, scan, upper, vary, wrap
-from deid_compact.labels import OUTSIDE, Classes, Targets
-from deid_compact.notes import marked_notes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import Note
 from deid_assets.extending import DisjointSpans, Document, Phi, Span
+from deid_compact.augmentation import Pools, lower, scan, upper, vary, wrap
+from deid_compact.labels import OUTSIDE, Classes, Targets
+from deid_compact.notes import marked_notes
 
 CLASSES = Classes.of([Phi.NAME, Phi.CITY, Phi.LOCATION, Phi.MRN, Phi.HOSPITAL, Phi.ORGANIZATION])
 POOLS = Pools(["Okonkwo", "Virtanen"], {Phi.CITY: ["Porto", "Sankt Pölten"]})

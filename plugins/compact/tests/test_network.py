@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from deid_assets import Span
+from deid_assets.extending import Phi, PluginError, tokenize
 from deid_compact.features import gaps_of, rows_of, shape_of
 from deid_compact.folder import read_network, write_weights
 from deid_compact.labels import Classes
@@ -13,9 +16,6 @@ from deid_compact.lexicon import Lexicon, read_lexicon
 from deid_compact.network import Network
 from deid_compact.thresholds import chosen_thresholds
 from deid_compact.words import Decision, WordScores, kept, spans_of
-
-from deid_assets import Span
-from deid_assets.extending import Phi, PluginError, tokenize
 
 torch = pytest.importorskip("torch")
 

@@ -163,12 +163,12 @@ def unmarked_repeats(note: MarkedText) -> list[int]:
         if mark.label in _REPEATED
         for word in _WORD.findall(note.text[mark.start : mark.end])
     }
-    found = []
-    for word in sorted(words):
-        for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", note.text):
-            if not covered.intersection(range(*match.span())):
-                found.append(match.start())
-    return sorted(found)
+    return sorted(
+        match.start()
+        for word in words
+        for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", note.text)
+        if not covered.intersection(range(*match.span()))
+    )
 
 
 def overlapping(note: MarkedText) -> list[int]:

@@ -90,5 +90,5 @@ def test_an_unknown_corpus_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no file ends in .txt"):
+    with pytest.raises(InputError, match=r"no file ends in \.txt"):
         marks(tmp_path)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from deid_compact.labels import Classes
-from deid_compact.words import Decision, Floats, kept, spans_of
-
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
+from deid_compact.labels import Classes
+from deid_compact.words import Decision, Floats, kept, spans_of
 from deid_encoder.folder import PIECES_FILE, TAGGER_FILE, WEIGHTS_FILE, About, digest_of, read_about, read_pieces
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader

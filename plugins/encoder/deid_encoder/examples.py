@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from deid_compact.augmentation import pools_of
 from deid_compact.labels import Targets
 from deid_compact.notes import MarkedNote, with_copies
-
 from deid_encoder.pieces import PieceReader
 from deid_encoder.settings import EncoderSettings
 

@@ -46,7 +46,9 @@ def export(model: Path, out: Path) -> None:
     weights = read_weights(packaged_file())
     encoder = load_tagger(model, about, weights)
     kept = kept_pieces(weights.pieces)
-    encoder.word = nn.Embedding.from_pretrained(encoder.word.weight[torch.tensor(kept)])
+    encoder.word = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+        encoder.word.weight[torch.tensor(kept)]
+    )
     pieces = _cut(weights.pieces, kept)
     scorer = _Scorer(encoder, pieces.pad).eval()
     _write_graph(scorer, about, out / file_of("fp32"))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from deid_compact.labels import Classes
-from deid_compact.words import Decision
 from numpy.typing import NDArray
 
 from deid_assets.extending import Phi, PluginError
+from deid_compact.labels import Classes
+from deid_compact.words import Decision
 from deid_encoder.weights import Pieces
 
 TAGGER_FILE = "tagger.json"

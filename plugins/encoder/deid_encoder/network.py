@@ -47,7 +47,8 @@ class Block(nn.Module):
         joined = attended.transpose(1, 2).reshape(windows, pieces, hidden)
         states = self.aln(states + self.dropout(self.ao(joined)))
         wide = functional.gelu(self.fi(states))
-        return self.oln(states + self.dropout(self.fo(wide)))
+        new: Tensor = self.oln(states + self.dropout(self.fo(wide)))
+        return new
 
 
 class Encoder(nn.Module):
@@ -71,7 +72,8 @@ class Encoder(nn.Module):
     def embed(self, pieces: Tensor) -> Tensor:
         """Return the first states: (windows, pieces, hidden)."""
         places = torch.arange(pieces.shape[1], device=pieces.device)
-        return self.norm(self.word(pieces) + self.position(places))
+        states: Tensor = self.norm(self.word(pieces) + self.position(places))
+        return states
 
     def run(self, states: Tensor, mask: Tensor, blocks: Sequence[nn.Module]) -> Tensor:
         """Return the states behind some blocks."""
@@ -90,7 +92,8 @@ class Encoder(nn.Module):
             (windows, pieces, outputs), float32, unnormalised.
         """
         states = self.run(self.embed(pieces), mask, list(self.blocks))
-        return self.head(self.dropout(states))
+        scores: Tensor = self.head(self.dropout(states))
+        return scores
 
 
 def load_encoder(weights: Weights, outputs: int) -> Encoder:

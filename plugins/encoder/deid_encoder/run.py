@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
+
+from deid_assets.extending import Document, Phi, Report, Task, tokenize
 from deid_compact.labels import Classes, Targets
 from deid_compact.names import names_for_copies
 from deid_compact.notes import marked_notes
 from deid_compact.thresholds import chosen_thresholds
 from deid_compact.words import Decision, WordScores
-from safetensors.torch import save_file
-
-from deid_assets.extending import Document, Phi, Report, Task, tokenize
 from deid_encoder.detector import VERSION
 from deid_encoder.examples import examples_of, windows_of
 from deid_encoder.folder import WEIGHTS_FILE, About, write_about

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from deid_compact.labels import Classes
-from deid_compact.words import Floats, WordScores
 from numpy.typing import NDArray
 
 from deid_assets.extending import Phi, Token
+from deid_compact.labels import Classes
+from deid_compact.words import Floats, WordScores
 
 
 def word_scores(

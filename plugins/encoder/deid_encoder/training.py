@@ -204,7 +204,7 @@ class Training:
             if not torch.isfinite(loss):
                 raise TrainingError("the loss is no number; choose a smaller learning_rate")
             self._optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self._trained, self._settings.clip)
             self._optimizer.step()
             schedule.step()

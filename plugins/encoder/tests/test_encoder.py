@@ -6,12 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deid_encoder import EncoderDetector, EncoderTrainer
-from deid_encoder.folder import About
-from deid_encoder.pieces import PieceReader
-from deid_encoder.reading import NoteReader
-from deid_encoder.spans import pairs, word_scores
-from deid_encoder.weights import packaged_file, read_weights
 
 from deid_assets import Note
 from deid_assets.extending import (
@@ -27,6 +21,12 @@ from deid_assets.extending import (
     tokenize,
 )
 from deid_assets.testing import check_detector
+from deid_encoder import EncoderDetector, EncoderTrainer
+from deid_encoder.folder import About
+from deid_encoder.pieces import PieceReader
+from deid_encoder.reading import NoteReader
+from deid_encoder.spans import pairs, word_scores
+from deid_encoder.weights import packaged_file, read_weights
 
 torch = pytest.importorskip("torch")
 
