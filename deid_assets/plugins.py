@@ -31,6 +31,9 @@ COMMANDS = "deid_assets.commands"
 CORPORA = "deid_assets.corpora"
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
+RUNS_EXPORTS = "runs-exports"
+ONNX = "onnx"
+"""Detector that runs ONNX exports of other plugins."""
 TRAINS_ADAPTERS = "trains-adapters"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
@@ -71,6 +74,11 @@ class Plugin:
     def exports_onnx(self) -> bool:
         """Whether its models are networks that it can export to ONNX; its keywords say so with ``exports-onnx``."""
         return EXPORTS_ONNX in self.keywords
+
+    @property
+    def runner(self) -> str:
+        """Detector that runs the exports of its models: ``onnx``, or itself where its keywords say ``runs-exports``."""
+        return self.name if RUNS_EXPORTS in self.keywords else ONNX
 
     @property
     def trains_adapters(self) -> bool:

@@ -14,7 +14,6 @@ from deid_assets.defs.audit import audited_asset
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
 from deid_assets.training import Recipe
-from deid_assets.training.export import ONNX
 from deid_resources.snapshot import software_version
 from deid_resources.taggers import FILES, asked_by, model_asset, trained_asset
 
@@ -69,7 +68,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             tags=tags,
         ),
     )
-    if family_of(model_asset(recipe, plugins)) is not Family.ONNX or ONNX not in plugins:
+    if family_of(model_asset(recipe, plugins)) is not Family.ONNX or plugin.runner not in plugins:
         return [tagger]
     exported = audited_asset(
         partial(exporting.make_onnx, recipe=recipe),
@@ -77,7 +76,7 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             key=Family.ONNX.of(recipe.name),
             checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
-            code_version=f"{software_version()}+{_digest(versions, plugins[ONNX].code_version)}+{recipe.onnx}",
+            code_version=f"{software_version()}+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}",
             group=GROUP,
             description=f"The network of recipe `{recipe.name}` as ONNX, compared with it on the development notes.",
             kinds={"onnx", "model", "restricted"},

@@ -18,8 +18,6 @@ from deid_assets.system.atomic import replace_folder
 from deid_assets.training.card import Card, close_folder, digests, read_card, write_card
 from deid_assets.training.scoring import score_outcomes
 
-ONNX = "onnx"
-"""Entry-point name of the detector that runs exports."""
 PRECISIONS = ("fp32", "fp16", "int8")
 LARGEST_LOSS: Mapping[str, float] = {"fp32": 0.0, "fp16": 0.002, "int8": 0.02}
 """Strict F1 that an export may lose against its network before it is refused."""
@@ -125,7 +123,8 @@ def compare(card: Card, model: Path, onnx: Path, documents: Sequence[Document], 
     """Return how an export differs from its network."""
     name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
     network = plugins.load(name, plugin=plugin, options={"model": str(model)})
-    exported = plugins.load(name, plugin=ONNX, options={"model": str(onnx), "precision": precision})
+    runner = plugins.available(plugins.TRAINERS)[plugin].runner
+    exported = plugins.load(name, plugin=runner, options={"model": str(onnx), "precision": precision})
     notes = [document.note for document in documents]
     answers = [detect(detector, notes) for detector in (network, exported)]
     wanted, found = ([_spans(outcome) for outcome in outcomes] for outcomes in answers)

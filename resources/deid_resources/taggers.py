@@ -22,7 +22,6 @@ from deid_assets.store.files import ALL, StoreFiles
 from deid_assets.training import CARD, Card, Recipe, load_recipe, read_card
 from deid_assets.training.card import close_folder
 from deid_assets.training.corpora import GOLD, owner_of
-from deid_assets.training.export import ONNX
 
 PLUGIN = "plugin"
 """Option of a detector that names its plugin, where it is called otherwise."""
@@ -83,9 +82,9 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
     if trainer is None:
         missing = f"its plugin {recipe.plugin} is not installed"
         return Plugin(recipe.name, f"deid-{recipe.plugin}", "0", recipe.description, (), "", missing)
-    runner = plugins.get(ONNX) if trainer.exports_onnx else trainer
+    runner = plugins.get(trainer.runner) if trainer.exports_onnx else trainer
     if runner is None:
-        return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {ONNX} is not installed")
+        return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed")
     # A tagger that asks another detector gives something else when that one changes.
     asked = plugins.get(asked_by(recipe))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
@@ -130,6 +129,9 @@ class TaggerModels:
         self.recipes = recipes
         self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
         self._trained = {name: trained_asset(recipe, plugins) for name, recipe in recipes.items()}
+        self._runners = {
+            name: plugins[recipe.plugin].runner for name, recipe in recipes.items() if recipe.plugin in plugins
+        }
         self._installed = {name for name, recipe in recipes.items() if recipe.plugin in plugins}
         self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
 
@@ -145,7 +147,7 @@ class TaggerModels:
             return str(options.pop(PLUGIN, name)), options
         asset = self._assets[name]
         if family_of(asset) is Family.ONNX:
-            return ONNX, {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}
+            return self._runners[name], {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}
         return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 
     def untrained(self) -> list[str]:

@@ -141,6 +141,7 @@ def export(
 
     card = read_card(model)
     target = out or model.with_name(model.name + "-onnx")
+    runner = plugins.available(plugins.TRAINERS)[str(card.recipe["plugin"])].runner
     corpus = read_corpus(notes, labels=labels or str(card.recipe["label_map"]))
     _, parities = export_model(model, target, corpus.documents)
     sizes = {parity.precision: (target / file_of(parity.precision)).stat().st_size for parity in parities}
@@ -171,7 +172,7 @@ def export(
         for parity in parities
     ]
     print_table(("precision", "usable", "MB", "other spans", "F1", "change"), shown, numbers_from=2)
-    say(f"written to {target}; use it with --detector onnx={target}")
+    say(f"written to {target}; use it with --detector {runner}={target}")
     return 0
 
 

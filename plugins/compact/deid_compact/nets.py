@@ -61,8 +61,10 @@ class CompactNet(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in DILATIONS)
         self.head = nn.Linear(width, outputs)
         self.dropout = nn.Dropout(dropout)
-        for embedding in (self.table, self.gap, self.rule):
+        for embedding in (self.gap, self.rule):
             nn.init.normal_(embedding.weight, 0.0, 0.1)
+        # Rows that training never meets stay as they are: they must say next to nothing of a new word.
+        nn.init.normal_(self.table.weight, 0.0, 0.02)
 
     def forward(self, feed: Feed) -> Tensor:
         """Return scores: (notes, words, outputs), unnormalised."""

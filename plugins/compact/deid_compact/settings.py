@@ -27,6 +27,8 @@ class CompactSettings(BaseModel):
         learning_rate: At its highest; the table's is twice that.
         dropout: Of each layer.
         hide: Share of the words whose spelling is hidden in training, so that more is learnt from their neighbours.
+        parts_alone: Share of the words that are known by their parts alone in training, as words are that were never
+            seen.
         label_dropout: Share of the notes in which most labels of the other detector are hidden in training.
         smoothing: Share of the loss that asks for all outputs alike.
         predictions_of: Detector whose spans the network is told and is united with.
@@ -50,6 +52,7 @@ class CompactSettings(BaseModel):
     learning_rate: Rate = 2e-3
     dropout: Share = 0.15
     hide: Share = 0.05
+    parts_alone: Share = 0.4
     label_dropout: Share = 0.3
     smoothing: Share = 0.0
     predictions_of: str = "rules"

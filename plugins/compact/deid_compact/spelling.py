@@ -15,6 +15,8 @@ from deid_compact.lexicon import UNLISTED, Lexicon
 Numbers = NDArray[np.int64]
 _HIDDEN = "\0"
 """Stands before the shape of a word whose spelling is hidden."""
+_PARTIAL = "\1"
+"""Stands before a word that is known by its parts alone."""
 
 
 class Spelling:
@@ -29,6 +31,7 @@ class Spelling:
         self._numbers: dict[str, int] = {}
         self._rows: list[Numbers] = []
         self._hidden: list[int] = []
+        self._partial: list[int] = []
         self._lists: NDArray[np.float32] = np.zeros((0, UNLISTED + 1), dtype=np.float32)
 
     def numbers_of(self, words: Sequence[str]) -> Numbers:
@@ -39,9 +42,12 @@ class Spelling:
         known = self._numbers.get(word)
         if known is not None:
             return known
+        rows = np.array(rows_of(word), dtype=np.int64)
         hidden = self._number_of_shape(shape_of(word))
-        number = self._add(word, np.array(rows_of(word), dtype=np.int64))
+        partial = self._add(_PARTIAL + word, rows[1:])  # the first row is the whole word's
+        number = self._add(word, rows)
         self._hidden[number] = hidden
+        self._partial[number] = partial
         return number
 
     def _number_of_shape(self, shape: str) -> int:
@@ -57,15 +63,20 @@ class Spelling:
         self._numbers[word] = number
         self._rows.append(rows)
         self._hidden.append(number)
+        self._partial.append(number)
         return number
 
     def close(self) -> None:
         """Look all words up in the lists."""
-        self._lists = self._lexicon.lists_of(list(self._numbers))
+        self._lists = self._lexicon.lists_of([word.removeprefix(_PARTIAL) for word in self._numbers])
 
     def hidden(self, numbers: Numbers) -> Numbers:
         """Return the numbers of words whose spelling is hidden."""
         return np.asarray(self._hidden, dtype=np.int64)[numbers]
+
+    def partial(self, numbers: Numbers) -> Numbers:
+        """Return the numbers of words that are known by their parts alone, as a word is that was never seen."""
+        return np.asarray(self._partial, dtype=np.int64)[numbers]
 
     def parts(self, numbers: Numbers) -> tuple[Tensor, Tensor, Tensor]:
         """Return rows, starts and lists of distinct words, as a ``Feed`` has them."""

@@ -242,10 +242,11 @@ class Training:
         )
 
     def _spelled(self, example: Example, *, in_training: bool) -> Numbers:
-        if not in_training or not self._settings.hide:
+        if not in_training:
             return example.words
-        is_hidden = self._draws.random(len(example.words)) < self._settings.hide
-        return np.where(is_hidden, self._spelling.hidden(example.words), example.words)
+        draws = self._draws.random(len(example.words))
+        words = np.where(draws > 1 - self._settings.parts_alone, self._spelling.partial(example.words), example.words)
+        return np.where(draws < self._settings.hide, self._spelling.hidden(example.words), words)
 
     def _labels(self, example: Example, *, in_training: bool) -> Numbers:
         if not in_training or self._draws.random() >= self._settings.label_dropout:

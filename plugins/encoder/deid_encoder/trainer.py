@@ -19,8 +19,6 @@ class EncoderTrainer:
 
     name = NAME
     version = VERSION
-    runs_exports = NAME
-    """Detector that runs what ``export`` writes."""
 
     def settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the recipe's ``[settings]`` checked and completed.
