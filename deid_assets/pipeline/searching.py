@@ -1,7 +1,7 @@
-"""Verify, second part: what the ensemble still finds in redacted text, and the second redaction of what it finds.
+"""Verify, second part: what the ensemble still finds in redacted text, and the redaction of what it finds.
 
 A draw of the notes by key is searched, and all of them where the draw is not clean. What is found in text that was
-kept of the original is covered too; a note in which something is found again is withheld.
+kept of the original is covered too, and the note is searched again; one that stays without an end is withheld.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from deid_assets.core.redact import Edit, Policy, Redacted
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.sampling import upper_bound
 
+REDACTIONS = 4
+"""How often a note with hits is redacted again before it is withheld."""
 HIT = "residual-hit"
 """Reason for which a note is withheld: the ensemble finds something in its redacted text."""
 
@@ -53,7 +55,7 @@ class Search:
 
     Args:
         hits: Of the first look, for the notes that were searched.
-        again: Of the second look, for the notes that were redacted again.
+        again: Of the last look, for the notes that were redacted again.
         drawn: Notes that were drawn; all, where there was no draw.
         drawn_hits: Drawn notes with a hit or without an answer.
         notes: Notes there are.
@@ -96,7 +98,9 @@ def verify(
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
     draw: Draw,
 ) -> Search:
-    """Search redacted notes, have those with hits redacted again, and search these once more.
+    """Search redacted notes, have those with hits redacted again, and search these until nothing is found.
+
+    A note in which something is found after ``REDACTIONS`` more redactions is withheld.
 
     Args:
         note_ids: Of the redacted notes.
@@ -110,9 +114,35 @@ def verify(
     drawn_hits = sum(map(bool, hits.values()))
     if len(chosen) < len(note_ids) and upper_bound(drawn_hits, len(chosen)) > draw.limit:
         hits |= search([note_id for note_id in note_ids if note_id not in chosen])
-    found = {note_id: hit for note_id, hit in hits.items() if hit and not isinstance(hit, Failed)}
-    again = search(redo(found)) if found else {}
+    again = _redacted_until_clean(hits, search, redo)
     return Search(hits, again, len(chosen), drawn_hits, len(note_ids))
+
+
+def _redacted_until_clean(
+    hits: Hits,
+    search: Callable[[Collection[str]], Hits],
+    redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
+) -> Hits:
+    """Return the last look at each note that was redacted again.
+
+    A detector that learnt from context may find more where a neighbour is covered, so that one more redaction is not
+    always the last.
+    """
+    covered: dict[str, tuple[Span, ...]] = {}
+    last: dict[str, tuple[Span, ...] | Failed] = {}
+    found = _spans(hits)
+    for _ in range(REDACTIONS):
+        if not found:
+            break
+        covered |= {note_id: covered.get(note_id, ()) + spans for note_id, spans in found.items()}
+        looked = search(redo(covered))
+        last |= looked
+        found = _spans(looked)
+    return last
+
+
+def _spans(hits: Hits) -> dict[str, tuple[Span, ...]]:
+    return {note_id: hit for note_id, hit in hits.items() if hit and not isinstance(hit, Failed)}
 
 
 def hits_in(

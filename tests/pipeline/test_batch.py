@@ -10,7 +10,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.pipeline.batch import Pipeline
 from deid_assets.pipeline.resolving import by_note
-from deid_assets.pipeline.searching import Draw
+from deid_assets.pipeline.searching import REDACTIONS, Draw
 
 KEY = Key(b"0123456789abcdef")
 TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
@@ -56,8 +56,17 @@ def test_what_a_second_look_finds_is_covered_in_all_notes_of_the_patient():
     assert not done.search.again["n0"]
 
 
-def test_a_note_in_which_something_is_found_a_third_time_is_withheld():
-    assert texts_of(deidentified("Zara, Zoe and Zoltanne.", "Nothing.")) == ["residual-hit in redact", "Nothing."]
+def test_a_note_is_redacted_again_until_nothing_is_found():
+    assert texts_of(deidentified("Zara, Zoe and Zoltanne.", "Nothing.")) == ["[NAME], [NAME] and [NAME].", "Nothing."]
+
+
+def test_a_note_in_which_something_is_found_each_time_is_withheld():
+    names = [f"Z{letter}ra" for letter in "abcdefgh"]
+    assert texts_of(deidentified(" and ".join(names[: REDACTIONS + 1])))[0].count("[NAME]") == REDACTIONS + 1
+    assert texts_of(deidentified(" and ".join(names[: REDACTIONS + 2]), "Nothing.")) == [
+        "residual-hit in redact",
+        "Nothing.",
+    ]
 
 
 def test_a_note_that_the_detector_fails_on_is_withheld_and_the_rest_goes_on():
