@@ -139,7 +139,7 @@ def _examples(
     chance = random.Random(seed)  # noqa: S311 - no secret
     pools = _pools(notes, seed)
     return [
-        materials.example(copy, is_taught=True)
+        materials.example(copy)
         for note in notes
         for copy in with_copies(note, pools, settings.copies, chance)
     ]

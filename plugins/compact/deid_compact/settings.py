@@ -36,7 +36,7 @@ class CompactSettings(BaseModel):
         threshold: Probability from which a word is marked, where the development notes choose none.
         wanted_precision: Of each category on the development notes; its threshold is the lowest that reaches it.
         silent: Categories that are learnt and not returned.
-        teacher: Model folder of an encoder whose probabilities are learnt beside the marks, or empty.
+        teacher: Model folder of an encoder whose probabilities for the raw notes are learnt, or empty.
         teacher_share: Of the loss, where there is a teacher.
         threads: Cores to use; all when not given.
     """
