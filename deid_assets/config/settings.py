@@ -183,7 +183,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    ensemble: tuple[Name, ...] = ("rules",)
+    ensemble: tuple[Name, ...] = ("compact",)
     shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")

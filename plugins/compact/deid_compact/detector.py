@@ -54,7 +54,9 @@ class CompactDetector:
         folder = Path(model) if model is not None else PACKAGED
         self._about = read_about(folder)
         self._network = read_network(folder)
-        self._decision = self._about.decision if threshold is None else Decision(threshold, {}, frozenset())
+        self._decision = (
+            self._about.decision if threshold is None else Decision(threshold, {}, self._about.decision.silent)
+        )
         self._veto = self._about.veto if veto is None else veto
         self._alone = alone
         self._numbers = {label: number for number, label in enumerate(self._about.labels) if label}

@@ -20,6 +20,10 @@ Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 DILATIONS = (1, 2, 4, 8, 1)
+SEEN = sum(DILATIONS)
+"""Words to either side that a word sees."""
+LONGEST = 20_000
+"""Words that are read together, in about 50 MB; a longer note is read in parts that see their neighbours."""
 _EPSILON = 1e-5
 _REMEMBERED = 100_000
 _BLOCK = 64
@@ -74,6 +78,18 @@ class Network:
             gaps: How each is set off: (words,).
             labels: Number of the label that the other detector gave each: (words,).
         """
+        if len(words) <= LONGEST:
+            return self._scores(words, gaps, labels)
+        found = []
+        for first in range(0, len(words), LONGEST):
+            start = max(0, first - SEEN)
+            stop = first + LONGEST
+            part = slice(start, stop + SEEN)
+            scores = self._scores(words[part], gaps[part], labels[part])
+            found.append(scores[first - start : stop - start])
+        return np.concatenate(found)
+
+    def _scores(self, words: Sequence[str], gaps: Numbers, labels: Numbers) -> Floats:
         states = self._of_words(words)
         states += self.weights.gap[gaps]
         states += self.weights.rule[labels]

@@ -138,11 +138,7 @@ def _examples(
 ) -> list[Example]:
     chance = random.Random(seed)  # noqa: S311 - no secret
     pools = _pools(notes, seed)
-    return [
-        materials.example(copy)
-        for note in notes
-        for copy in with_copies(note, pools, settings.copies, chance)
-    ]
+    return [materials.example(copy) for note in notes for copy in with_copies(note, pools, settings.copies, chance)]
 
 
 def _pools(notes: Sequence[MarkedNote], seed: int) -> Pools:

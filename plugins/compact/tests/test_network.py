@@ -75,6 +75,15 @@ def test_a_note_is_read_the_same_whatever_was_read_before(lexicon: Lexicon) -> N
     assert (fresh == later).all()
 
 
+def test_a_long_note_is_read_in_parts_as_in_one(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = weights_of(trained())
+    note = [f"x{number % 17}" for number in range(333)]
+    (whole,) = numpy_scores(Network(weights, lexicon), [note])
+    monkeypatch.setattr("deid_compact.network.LONGEST", 50)
+    (parts,) = numpy_scores(Network(weights, lexicon), [note])
+    assert np.abs(whole - parts).max() < 1e-4
+
+
 def test_weights_come_back_from_a_folder(tmp_path: Path, lexicon: Lexicon) -> None:
     weights = weights_of(trained())
     write_weights(tmp_path, weights)
