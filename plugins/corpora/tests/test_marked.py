@@ -79,8 +79,8 @@ def test_no_author_and_no_note_is_in_two_parts() -> None:
 def test_the_corpus_is_handed_out_as_json_lines(tmp_path: Path) -> None:
     answer = fetch("composed", out=tmp_path)
     assert len(answer.document["files"]) == len(list((FOLDER / "marked").glob("*/*.txt")))
-    first = json.loads((tmp_path / "dev" / "sv.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["lang"] == "sv"
+    first = json.loads((tmp_path / "dev" / "de.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first["lang"] == "de"
     assert all(0 <= span["start"] < span["end"] <= len(first["text"]) for span in first["spans"])
 
 
