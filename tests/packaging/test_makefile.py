@@ -31,6 +31,8 @@ def test_the_main_job_installs_what_its_graph_is_made_of_and_no_other() -> None:
         "annotation",
         "audits",
         "clinical_formats",
+        "compact",
+        "corpora",
         "corpus_formats",
         "document_formats",
         "edit_maps",
