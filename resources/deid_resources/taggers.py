@@ -84,7 +84,9 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
         return Plugin(recipe.name, f"deid-{recipe.plugin}", "0", recipe.description, (), "", missing)
     runner = plugins.get(trainer.runner) if trainer.exports_onnx else trainer
     if runner is None:
-        return replace(trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed")
+        return replace(
+            trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed"
+        )
     # A tagger that asks another detector gives something else when that one changes.
     asked = plugins.get(asked_by(recipe))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
