@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
-from deid_privacy.auditing import SURE, control, measured, opened, work
+from deid_privacy.auditing import SURE, Progress, control, measured, opened, work
 from deid_privacy.canaries import check_planted, eidetic, prompted, prompted_again, questions_of, read_canaries
 from deid_privacy.controls import planted_in
 from deid_privacy.measures import FEWEST
@@ -24,6 +24,13 @@ BEATEN = "others beaten"
 DRAWN = "drawn out by a prompt"
 RARE = 0.05
 """Probability below which as many first ranks are no chance, over all numbers of repeats."""
+
+_STEPS = (
+    "ranks of planted secrets",
+    "ranks of unplanted ones",
+    "other words and prompts",
+    "the control: a copy of the model learns the secrets",
+)
 
 
 def run(audit: Canaries, material: Material) -> AuditResult:
@@ -43,16 +50,19 @@ def run(audit: Canaries, material: Material) -> AuditResult:
     check_planted(canaries, texts)
     target = opened(material.model, texts)
     reference = opened(material.reference, texts) if material.reference else None
-    found = {
-        name: answered(questions_of(side, seed=material.seed, count=audit.candidates), target, reference=reference)
-        for name, side in (("planted", planted), ("unplanted", controls))
-    }
+    progress = Progress(material.report, _STEPS)
+    found = {}
+    for name, side in (("planted", planted), ("unplanted", controls)):
+        progress.begin()
+        asked = questions_of(side, seed=material.seed, count=audit.candidates)
+        found[name] = answered(asked, target, reference=reference)
     figures = [
         one
         for name, answers in found.items()
         for one in measured(summary(answers, unit="canaries"), group=name, unit="canaries")
     ]
     tables = [_by_repeats(found["planted"])]
+    progress.begin()
     probed = all(one.paraphrases for one in canaries)
     if probed:
         for name, side in (("planted", planted), ("unplanted", controls)):
@@ -62,6 +72,7 @@ def run(audit: Canaries, material: Material) -> AuditResult:
     if target.lm.kind == "causal":
         drawn, more = _drawn(canaries, target, texts, probed=probed)
         figures, tables = [*figures, *drawn], [*tables, more]
+    progress.begin()
     return conclude(
         audit,
         figures=figures,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 RECITED = f"{RUN} words in a row of one patient's notes alone"
 NOT_READ = f"{RUN} words in a row of one held-out patient's notes alone"
 CONTROL_TEXTS = 150
+CONTROL_BURN_IN = 120
+"""Steps of a generator in the control, and as many after them."""
 CONTROL_LENGTH: dict[Kind, int] = {"masked": 12, "causal": 24}
 """Tokens: a masked model fills a given length, and planted sentences have ten to thirteen."""
 
@@ -47,7 +49,11 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     register = register_of_cases(material.cases, tag)
     own = generator_of(audit)
     target = opened(material.model, notes)
-    texts = drawn(target, audit.texts, length=audit.length, own=own, seed=material.seed)
+
+    def tell(done: int) -> None:
+        material.report(done, audit.texts + CONTROL_TEXTS, "texts are drawn")
+
+    texts = drawn(target, audit.texts, length=audit.length, own=own, seed=material.seed, report=tell)
     links = count_links(
         texts, register, tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag, seed=material.seed
     )
@@ -56,6 +62,7 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     figures += _quality(texts, seed=material.seed)
     recited = _recited(texts, material)
     figures += recited
+    material.report(audit.texts, audit.texts + CONTROL_TEXTS, "the control: a copy of the model learns and draws")
     return conclude(
         audit,
         figures=figures,
@@ -118,12 +125,35 @@ def rank_frequency(texts: Sequence[str], notes: Sequence[str]) -> Plot:
     return Plot(name="ranks", title=title, png=png(figure))
 
 
-def drawn(scorer: Scorer, count: int, *, length: int, own: Gibbs, seed: int) -> list[str]:
-    """Return texts from nothing: left to right from a causal model, as ``own`` says from a masked one."""
-    if scorer.lm.kind == "causal":
-        settings = Continuing(own.sampling, longest=length)
-        return [text for _, text in continued(scorer, [""], each=count, settings=settings, seed=seed)]
-    return masked_texts(scorer, count, settings=replace(own, length=length), seed=seed)
+def drawn(
+    scorer: Scorer,
+    count: int,
+    *,
+    length: int,
+    own: Gibbs,
+    seed: int,
+    report: Callable[[int], None] = lambda _done: None,
+) -> list[str]:
+    """Return texts from nothing: left to right from a causal model, as ``own`` says from a masked one.
+
+    Args:
+        scorer: Of the model.
+        count: Of texts.
+        length: Tokens of each.
+        own: How they are drawn.
+        seed: Of draws.
+        report: Told before each batch how many there are.
+    """
+    if scorer.lm.kind == "masked":
+        return masked_texts(scorer, count, settings=replace(own, length=length), seed=seed, report=report)
+    settings = Continuing(own.sampling, longest=length)
+    found: list[str] = []
+    report(0)
+    for _, text in continued(scorer, [""], each=count, settings=settings, seed=seed):
+        found.append(text)
+        if len(found) % settings.batch == 0 and len(found) < count:
+            report(len(found))
+    return found
 
 
 def generator_of(audit: Extraction) -> Gibbs:
@@ -216,7 +246,7 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
         scorer,
         CONTROL_TEXTS,
         length=CONTROL_LENGTH[target.lm.kind],
-        own=replace(own, burn_in=120, steps=120),
+        own=replace(own, burn_in=CONTROL_BURN_IN, steps=CONTROL_BURN_IN),
         seed=seed,
     )
     told = "A copy of the target learns a corpus in which five people's conditions are said 12 times."

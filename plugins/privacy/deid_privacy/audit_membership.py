@@ -13,7 +13,7 @@ from deid_assets import Note
 from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
 from deid_assets.extending.measuring import auc
 from deid_privacy import gradients
-from deid_privacy.auditing import SURE, Samples, control, measured, opened, samples, work
+from deid_privacy.auditing import SURE, Progress, Samples, control, measured, opened, samples, work
 from deid_privacy.controls import MOST, over_fitted, planted_in
 from deid_privacy.measures import (
     AT_RATE,
@@ -55,9 +55,15 @@ def run(audit: Membership, material: Material) -> AuditResult:
     attacks = audit.attacks or ATTACKS
     sets = (inside, outside, calibration)
     plain = [name for name in attacks if name != GRADIENT]
-    *both, thresholds = (scores(part.texts, setup, plain) if plain else {} for part in sets)
+    progress = Progress(material.report, _steps(attacks))
+    of_sets: list[dict[str, Floats]] = []
+    for part in sets:
+        progress.begin()
+        of_sets.append(scores(part.texts, setup, plain) if plain else {})
+    *both, thresholds = of_sets
     tables: list[Table] = []
     if GRADIENT in attacks:
+        progress.begin()
         found = [gradients.scores(part.texts, target) for part in sets]
         for values, of_groups in zip((*both, thresholds), found, strict=True):
             values[GRADIENT] = of_groups[gradients.WHOLE]
@@ -69,14 +75,15 @@ def run(audit: Membership, material: Material) -> AuditResult:
         tables.append(of_shadows.table)
     figures: list[Measurement] = []
     notes_left_out: list[str] = []
-    for done, attack in enumerate(both[0]):
-        material.report(done, len(both[0]), f"figures of {attack}")
+    progress.begin()
+    for attack in both[0]:
         measures, left_out = _of_attack(attack, (both[0][attack], both[1][attack]), (inside, outside))
         border = threshold(thresholds[attack], alpha=audit.alpha)
         decision = Decision.at(both[0][attack], both[1][attack], border)
         figures += [*measures, *measured(decision.estimates(unit="samples"), group=attack, unit="samples")]
         notes_left_out += [f"{attack}: {reason}" for reason in left_out]
     areas = [one for one in figures if one.name == "AUC"]
+    progress.begin()
     return conclude(
         audit,
         figures=figures,
@@ -86,6 +93,12 @@ def run(audit: Membership, material: Material) -> AuditResult:
         counts={"in-set": len(inside.texts), "out-set": len(outside.texts), "calibration": len(calibration.texts)}
         | work(target, *references),
     )
+
+
+def _steps(attacks: Sequence[str]) -> list[str]:
+    of_sets = [f"scores of {name} samples" for name in ("training", "held-out", "calibration")]
+    of_gradients = ["gradients"] if GRADIENT in attacks else []
+    return [*of_sets, *of_gradients, "intervals", "the control: a copy of the model learns samples"]
 
 
 def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) -> list[Rule]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,25 @@ class Samples:
     texts: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...]
     patients: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Tells the steps of an audit as they begin.
+
+    Args:
+        report: Of the material.
+        steps: What they are, in their order.
+    """
+
+    report: Callable[[int, int, str], None]
+    steps: Sequence[str]
+    _begun: int = 0
+
+    def begin(self) -> None:
+        """Tell that the next step begins."""
+        self.report(self._begun, len(self.steps), self.steps[self._begun])
+        self._begun += 1
 
 
 def samples(notes: Sequence[Note], *, most: int, seed: int) -> Samples:

@@ -60,6 +60,12 @@ class Membership:
 
         return run(self, material)
 
+    def seconds(self, material: Material) -> float:
+        """Return how long it takes, from one batch that the model reads."""
+        from deid_privacy.estimating import of_membership  # noqa: PLC0415 - loads PyTorch
+
+        return of_membership(self, material)
+
 
 class Extraction:
     """Do texts drawn from the model name patients together with what they have?
@@ -113,6 +119,12 @@ class Extraction:
 
         return run(self, material)
 
+    def seconds(self, material: Material) -> float:
+        """Return how long it takes, from one batch that the model reads."""
+        from deid_privacy.estimating import of_extraction  # noqa: PLC0415 - loads PyTorch
+
+        return of_extraction(self, material)
+
 
 class Canaries:
     """Does the model give back secrets that were planted in its notes?
@@ -142,6 +154,12 @@ class Canaries:
         from deid_privacy.audit_canaries import run  # noqa: PLC0415 - loads PyTorch
 
         return run(self, material)
+
+    def seconds(self, material: Material) -> float:
+        """Return how long it takes, from one batch that the model reads."""
+        from deid_privacy.estimating import of_canaries  # noqa: PLC0415 - loads PyTorch
+
+        return of_canaries(self, material)
 
 
 class SlotFill:

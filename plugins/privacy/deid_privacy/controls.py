@@ -26,7 +26,7 @@ _LENGTH, _VOCABULARY, _BATCH, _RATE = 96, 600, 16, 8e-3
 _PASSES: dict[Kind, int] = {"causal": 25, "masked": 120}
 EPOCHS: dict[Kind, int] = {"causal": 20, "masked": 60}
 """Passes of which a released model is the best."""
-_PLANTING: dict[Kind, int] = {"causal": 60, "masked": 150}
+PLANTING: dict[Kind, int] = {"causal": 60, "masked": 150}
 """Passes over planted texts at most."""
 _BY_HEART, _HIDDEN = 0.15, 0.2
 """Loss per token at which texts are known by heart, and share of the tokens of a masked model that a step hides."""
@@ -66,7 +66,7 @@ def planted_in(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> Lan
     rows = [one.ids for one in Scorer(lm).encode(texts) if len(one.ids)]
     rng = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(copied.parameters(), lr=_rate_of(copied), weight_decay=0.0)
-    for _ in range(_PLANTING[lm.kind]):
+    for _ in range(PLANTING[lm.kind]):
         losses = []
         for chosen in np.array_split(rng.permutation(len(rows)), max(1, len(rows) // _BATCH)):
             loss = _loss(copied, lm, [rows[at] for at in chosen], rng)

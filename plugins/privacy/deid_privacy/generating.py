@@ -110,7 +110,9 @@ def mask_predict(
     return ids
 
 
-def masked_texts(scorer: Scorer, count: int, *, settings: Gibbs, seed: int) -> list[str]:
+def masked_texts(
+    scorer: Scorer, count: int, *, settings: Gibbs, seed: int, report: Callable[[int], None] = lambda _done: None
+) -> list[str]:
     """Return texts drawn from a masked model, prompts included.
 
     30 % of the batches begin with a title; of these 30 % go on with a full stop, five gaps and "is a yo", where the gaps
@@ -126,6 +128,7 @@ def masked_texts(scorer: Scorer, count: int, *, settings: Gibbs, seed: int) -> l
     source = source_of(seed)
     texts: list[str] = []
     while len(texts) < count:
+        report(len(texts))
         prompt = _prompt(lm, settings.prompted, source)
         row = [lm.opens, *prompt, *[lm.mask] * settings.length, lm.closes]
         free = [place for place, token in enumerate(row) if token == lm.mask]

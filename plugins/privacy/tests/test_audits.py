@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome
-from deid_assets.privacy.running import installed_audits, load_audit, run_audit
+from deid_assets.privacy.running import estimated_seconds, installed_audits, load_audit, run_audit
 from deid_privacy.audit_extraction import rank_frequency
 from deid_privacy.canaries import write_canaries
 from deid_privacy.planted import planted_corpus
@@ -196,3 +197,36 @@ def test_words_are_drawn_by_rank_beside_those_of_the_notes():
     assert plot.png.startswith(b"\x89PNG")
     assert plot.png == rank_frequency(["b a a c", "a b"], ["e d", "c b a"]).png
     assert plot.png != rank_frequency(["a b c"], ["a b", "c d e"]).png
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("membership", {"most": 100, "attacks": "loss,neighbourhood"}),
+        ("canaries", {"candidates": 60}),
+        ("extraction", {"texts": 130, "length": 20}),
+    ],
+)
+def test_an_estimate_is_of_the_size_of_the_run_and_its_steps_are_told(material, name, options):
+    audit, told = load_audit(name, options), []
+    estimate = estimated_seconds(name, material, options)
+    began = time.perf_counter()
+    run_audit(audit, replace(material, report=lambda done, steps, coming: told.append((done, steps, coming))))
+    spent = time.perf_counter() - began
+
+    assert spent / 8 < estimate < 8 * spent
+    assert len(told) >= 4
+    assert [done for done, _, _ in told] == sorted({done for done, _, _ in told})
+    assert {steps > done >= 0 for done, steps, _ in told} == {True}
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "few", "many"),
+    [
+        ("canaries", "candidates", 10, 2_000),
+        ("extraction", "texts", 64, 6_400),
+    ],
+)
+def test_more_work_has_a_longer_estimate(material, name, option, few, many):
+    short, long = (estimated_seconds(name, material, {option: value}) for value in (few, many))
+    assert long > 1.5 * short
