@@ -20,7 +20,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import Grouping, grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
 from deid_assets.privacy.subject import model_digest
-from deid_assets.system.atomic import atomic_file, replace_folder
+from deid_assets.system.atomic import atomic_path, replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import Judged, describe
@@ -210,8 +210,8 @@ def _is_sealed(folder: Path, seal: Path, key: Key) -> bool:
 
 
 def _write_seal(folder: Path, seal: Path, key: Key) -> None:
-    with atomic_file(seal) as file:
-        file.write(_sealed(folder, key).encode())
+    with atomic_path(seal, mode=0o600) as part:
+        part.write_text(_sealed(folder, key), "utf-8")
 
 
 def _sealed(folder: Path, key: Key) -> str:
