@@ -16,6 +16,8 @@ _RUNTIME = 0.6 * GB
 _QUANTISED = {4: 4.5 / 8, 8: 1.05}
 """Bytes of a quantised weight with the scales of its block."""
 _WIDE_BITS = 16
+_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+"""Names that PyTorch has for it, of x86 and of ARM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,21 @@ def choose_bits(wanted: int | str, *, device: torch.device, quantises: bool) -> 
     if int(wanted) < _WIDE_BITS and not can:
         raise ConfigError(f"bits = {wanted} needs a GPU and bitsandbytes; leave bits at auto, or install them")
     return int(wanted)
+
+
+def stays_half(config: Any) -> bool:
+    """Whether a model is stored in bfloat16 and this processor multiplies in it.
+
+    Elsewhere bfloat16 is emulated, slower than 32 bits. A base that gets an adapter is read at 32 bits all the same:
+    the adapter's small changes would be rounded away.
+    """
+    can = torch.cpu.get_capabilities()
+    return getattr(config, "dtype", None) is torch.bfloat16 and any(can.get(name) for name in _BFLOAT16)
+
+
+def describe(memory: Memory, *, name: str, bits: int) -> str:
+    """Return the line that is shown before a model is read."""
+    return (
+        f"model {name} at {bits} bits takes about {memory.total / GB:.1f} GB "
+        f"(weights {memory.weights / GB:.1f}); reading it"
+    )

@@ -76,7 +76,7 @@ class _Run:
         fed = list(prompt)
         while not self._over and len(self._tokens) < self._most:
             guess = self._guess()
-            logits = self._forward([*fed, *guess])[len(fed) - 1 :]
+            logits = self._forward([*fed, *guess], rows=len(guess) + 1)
             known = self._cache.get_seq_length() - len(guess)
             before = len(self._tokens)
             for row, guessed in zip(logits, [*guess, None], strict=True):
@@ -95,10 +95,13 @@ class _Run:
         room = self._most - len(self._tokens) - 1
         return self._grammar.ahead(self._state, min(self._decoding.ahead, max(0, room)))
 
-    def _forward(self, tokens: Sequence[int]) -> torch.Tensor:
+    def _forward(self, tokens: Sequence[int], *, rows: int) -> torch.Tensor:
+        """Return the scores behind the last tokens: (rows, vocabulary), unnormalised; not those of the whole prompt."""
         self._steps += 1
         ids = torch.tensor([tokens], device=self._model.device)
-        logits: torch.Tensor = self._model(input_ids=ids, past_key_values=self._cache, use_cache=True).logits[0]
+        asked = {"logits_to_keep": rows} if self._model._supports_logits_to_keep() else {}  # noqa: SLF001
+        found = self._model(input_ids=ids, past_key_values=self._cache, use_cache=True, **asked)
+        logits: torch.Tensor = found.logits[0, -rows:]
         return logits.float()
 
     def _take(self, row: torch.Tensor) -> int:

@@ -86,7 +86,7 @@ class GenerativeDetector:
         ahead: Source tokens proposed at once; see ``Decoding``.
         bias: Towards placeholders; see ``Decoding``.
         context: Most tokens of prompt and output.
-        bits: Of the weights; see the trainer's settings.
+        bits: Of the weights; see the trainer's settings. ``auto`` keeps bfloat16 as stored where the processor has it.
         budget_gb: Memory that the model may take.
         checker: Detector that is asked about every note; none when empty.
         check: ``less``: what it finds is added in windows where the model found less, as where it copied them or said

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import peft
 import torch
 import transformers
+import typer
 
 from deid_assets.extending import PluginError
-from deid_generative.budget import check_budget, choose_bits, estimate
+from deid_generative.budget import check_budget, choose_bits, describe, estimate, stays_half
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER
 from deid_generative.local import (
@@ -73,7 +74,11 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
     config = load_config(base, allow_download=use.allow_download)
     context = min(use.context or _CONTEXT, int(getattr(config, "max_position_embeddings", 0) or _CONTEXT))
     bits = choose_bits(use.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
-    check_budget(estimate(config, bits=bits, context=context), use.budget_gb, name=Path(base).name, bits=bits)
+    if use.bits == "auto" and bits == _FULL and not (folder and folder.has_adapter) and stays_half(config):
+        bits = _HALF
+    memory = estimate(config, bits=bits, context=context)
+    check_budget(memory, use.budget_gb, name=Path(base).name, bits=bits)
+    typer.echo(describe(memory, name=Path(base).name, bits=bits), err=True)
     model = load_base(base, bits=bits, place=place, allow_download=use.allow_download)
     if folder and folder.has_adapter:
         model = _adapted(model, folder.path / ADAPTER)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from tiny_model import random_model
+from tiny_model import TEXTS, random_model, speech
 from tiny_pairs import TINY, documents, files, task, train
 
 from deid_assets.core.errors import ConfigError, PluginError, TrainingError
@@ -19,6 +19,7 @@ from deid_generative.budget import check_budget, choose_bits, estimate, paramete
 from deid_generative.decode import Decoding
 from deid_generative.folder import read_folder
 from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.opening import Use, open_model
 from deid_generative.pairs import answer_text, joined, pairs, spans_of
 from deid_generative.reading import Status
 from deid_generative.steps import batch_of
@@ -238,6 +239,34 @@ def test_quantised_weights_need_a_gpu_and_bitsandbytes() -> None:
     assert choose_bits("auto", device=gpu, quantises=False) == 16
     with pytest.raises(ConfigError, match="bitsandbytes"):
         choose_bits(8, device=cpu, quantises=True)
+
+
+@pytest.mark.parametrize("stored", [torch.bfloat16, torch.float16, torch.float32])
+def test_a_base_is_read_as_stored_where_the_processor_can(
+    stored: torch.dtype, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoken = speech(tmp_path)
+    random_model(spoken, 1).to(stored).save_pretrained(tmp_path)
+    able = torch.cpu.get_capabilities()
+    has_half = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    bits = 16 if stored is torch.bfloat16 and has_half else 32
+
+    opened = open_model(str(tmp_path), None, prompt="bare", use=Use(device="cpu"))
+
+    assert opened._model.dtype is (torch.bfloat16 if bits == 16 else torch.float32)
+    assert f"at {bits} bits takes about 0.6 GB" in capsys.readouterr().err
+
+
+def test_scores_are_computed_behind_the_last_token_of_a_prompt_alone(tmp_path: Path) -> None:
+    spoken = speech(tmp_path)
+    model = random_model(spoken, 1)
+    rows: list[int] = []
+    model.lm_head.register_forward_hook(lambda _, given, __: rows.append(given[0].shape[1]))
+
+    LocalModel(model, spoken, Decoding(ahead=0)).write([TEXTS[0]])
+
+    assert rows
+    assert set(rows) == {1}
 
 
 def test_recipes_that_ship_are_whole() -> None:
