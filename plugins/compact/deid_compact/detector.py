@@ -12,7 +12,7 @@ from deid_assets.extending import ConfigError, Span, load, runs_of
 from deid_compact.folder import About, digest_of, read_about, read_network
 from deid_compact.inputs import Input, input_of
 from deid_compact.network import Floats, Network
-from deid_compact.words import Decision, WordScores, kept, spans_of
+from deid_compact.words import Decision, WordScores, kept, spans_of, united
 
 VERSION = "0.1.0"
 NAME = "compact"
@@ -80,9 +80,9 @@ class CompactDetector:
         given = input_of(note.text, others, self._numbers)
         scores = word_scores(self._network, self._about, given)
         found = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
-        if not self._alone:
-            found += [self._own(span) for span in kept(others, scores, self._veto)]
-        return found
+        if self._alone:
+            return found
+        return united(found, [self._own(span) for span in kept(others, scores, self._veto)])
 
     def _own(self, span: Span) -> Span:
         return Span(span.start, span.end, span.label, span.score, self.name, span.native_label)

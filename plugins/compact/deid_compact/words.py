@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import Phi, Span, Token
-from deid_compact.labels import Classes
+from deid_compact.labels import Classes, merged
 
 Floats = NDArray[np.float32]
 _JOINING = frozenset(" \t\n-'\u2019/.")
@@ -125,6 +125,27 @@ def _joins(between: str) -> bool:
     if len(between) > _LONGEST_GAP:
         return False
     return between.count("\n") <= 1 and all(letter in _JOINING for letter in between)
+
+
+def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Return spans of a network beside those of another detector, which tells categories apart that the network does not.
+
+    A span within one of the other detector adds nothing and is left out. One that overlaps a span of its own class takes
+    that span's category: a record number is told from its label, not from its digits.
+
+    Args:
+        own: Of the network.
+        others: Of the other detector, kept.
+    """
+    found = []
+    for span in own:
+        touched = [other for other in others if other.start < span.end and span.start < other.end]
+        if any(other.start <= span.start and span.end <= other.end for other in touched):
+            continue
+        finer = [other.label for other in touched if merged(other.label) is span.label]
+        label = finer[0] if finer else span.label
+        found.append(Span(span.start, span.end, label, span.score, span.source))
+    return [*found, *others]
 
 
 def kept(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:

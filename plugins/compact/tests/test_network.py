@@ -15,7 +15,7 @@ from deid_compact.labels import Classes
 from deid_compact.lexicon import Lexicon, read_lexicon
 from deid_compact.network import Network
 from deid_compact.thresholds import chosen_thresholds
-from deid_compact.words import Decision, WordScores, kept, spans_of
+from deid_compact.words import Decision, WordScores, kept, spans_of, united
 
 torch = pytest.importorskip("torch")
 
@@ -155,6 +155,16 @@ def test_doubt_takes_out_words_and_never_numbers_known_by_their_form(label: Phi,
     scores = scores_of("Lee", {"Lee": (Phi.NAME, 0.01, 1.0)})
     span = Span(0, 3, label, 0.9, "rules")
     assert bool(kept([span], scores, 0.05)) is is_kept
+
+
+def test_spans_of_rules_name_what_the_network_cannot_tell_apart() -> None:
+    rules = [Span(0, 4, Phi.MRN, 0.9, "x"), Span(10, 20, Phi.NAME, 0.9, "x")]
+    within = Span(12, 16, Phi.CITY, 0.9, "x")
+    wider = Span(0, 7, Phi.ID, 0.9, "x")
+    beside = Span(18, 25, Phi.CITY, 0.9, "x")
+    found = united([wider, within, beside], rules)
+    assert [(span.start, span.end, span.label) for span in found[:2]] == [(0, 7, Phi.MRN), (18, 25, Phi.CITY)]
+    assert found[2:] == rules
 
 
 def test_a_span_with_one_likely_word_is_kept_whole() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
 from deid_compact.labels import Classes
-from deid_compact.words import Decision, Floats, kept, spans_of
+from deid_compact.words import Decision, Floats, kept, spans_of, united
 from deid_encoder.folder import PIECES_FILE, TAGGER_FILE, WEIGHTS_FILE, About, digest_of, read_about, read_pieces
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
@@ -76,7 +76,7 @@ class EncoderDetector:
             words = tokenize(note.text)
             scores = word_scores(words, pieced.offsets, probabilities, self._about.classes, self._decision.silent)
             spans = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
-            spans += [self._own(span) for span in kept(other, scores, self._about.veto)]
+            spans = united(spans, [self._own(span) for span in kept(other, scores, self._about.veto)])
             yield SpanSet.of(note, spans)
 
     def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> Floats:
