@@ -25,7 +25,7 @@ def test_defaults_need_no_file(monkeypatch, tmp_path):
     monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
     settings = Settings.load()
 
-    assert settings.ensemble == ("rules",)
+    assert settings.ensemble == ("compact",)
     assert settings.sql_url == f"sqlite:///{tmp_path / 'home' / 'deid.sqlite'}"
 
 

@@ -132,7 +132,7 @@ def _as_given(known: Format, path: Path) -> list[Fault]:
         return []
     try:
         given = list(known.reader(Source(path, path.parent), ReadOptions(max_note_chars=100_000)))
-    except (InputError, OSError):
+    except (InputError, OSError, UnicodeDecodeError):  # what may be raised was looked at before, by read_notes
         return []
     return [entry for entry in given if isinstance(entry, Fault)]
 

@@ -215,7 +215,9 @@ def _parsed_notes(source: Source, chosen: Format, options: ReadOptions) -> Itera
                 yield as_declared(entry, chosen, source)
     except OSError:
         yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
-    except UnicodeDecodeError:  # its message quotes the file
+    except UnicodeDecodeError as error:  # its message quotes the file
+        if not error.encoding.startswith("utf-16"):
+            raise
         yield source.fault("undecodable", "begins as UTF-16 and is none to its end; export it again as UTF-8")
     except DeidError as error:
         check_error(error, chosen)

@@ -113,7 +113,7 @@ def test_every_text_that_says_make_add_names_what_make_knows(requirements, tmp_p
     assert len(named) > 20
     of_examples = {"mine", "badge", "lab_format"}
     for name in named - of_examples:
-        requirements.closure([name], own=tmp_path)
+        requirements.closure(requirements._named([name], tmp_path), own=tmp_path)
 
 
 def test_make_gives_pip_what_the_module_lists(tmp_path):

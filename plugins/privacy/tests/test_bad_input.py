@@ -55,7 +55,7 @@ def folder(tmp_path_factory, causal_folder, other_folder):
         ({"model": "headless"}, "model headless: LlamaModel has no language-model head"),
         ({"model": "stranger"}, "it is the tokenizer of another model"),
         ({"calibration": "training.jsonl"}, "the calibration set shares"),
-        ({"held-out": "few_held_out.jsonl"}, "the out-set has 5 samples, an interval needs 20"),
+        ({"held-out": "few_held_out.jsonl"}, "the out-set has 5 patients, an interval needs 20"),
     ],
 )
 def test_an_audit_refuses_its_material_in_one_line_without_a_number(folder, tmp_path, monkeypatch, changes, said):
