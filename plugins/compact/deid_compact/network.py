@@ -119,12 +119,19 @@ class Network:
         known = self._known
         new = list(dict.fromkeys(word for word in words if word not in known))
         if new:
-            vectors = self._vectors_of(new)
-            if known:
-                vectors = np.concatenate([self._vectors[: len(known)], vectors])
-            self._vectors = vectors
-            known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+            self._keep(new, self._vectors_of(new))
         return self._vectors[[known[word] for word in words]]
+
+    def _keep(self, words: Sequence[str], vectors: Floats) -> None:
+        """Keep the vectors of new words. Room is doubled where there is too little, so that few notes copy what is kept."""
+        first = len(self._known)
+        stop = first + len(words)
+        if stop > len(self._vectors):
+            room = np.empty((2 * stop, vectors.shape[1]), dtype=np.float32)
+            room[:first] = self._vectors[:first].reshape(first, vectors.shape[1])
+            self._vectors = room
+        self._vectors[first:stop] = vectors
+        self._known.update(zip(words, range(first, stop), strict=True))
 
     def _vectors_of(self, words: Sequence[str]) -> Floats:
         rows = [rows_of(word) for word in words]
