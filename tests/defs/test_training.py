@@ -171,7 +171,7 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
 
 def test_a_batch_crf_learns_from_what_arrived_and_anew_when_more_arrives(installation, note_records, needs):
     needs("batch_crf")
-    with_recipe(installation, BATCH_CRF, ensemble=["stencil"], gates="recall = {}\ntagger_f1 = 0.0")
+    with_recipe(installation, BATCH_CRF, ensemble=["stencil"], gates="recall = {}\ntagger_f1 = 0\ntagger_label_f1 = 0")
     records = many(note_records, 24)
     first = installation.receive(records[:16])
     refused = installation.run(None, job="train_taggers")
