@@ -9,10 +9,10 @@ import numpy as np
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Span, load, runs_of
-from deid_compact.folder import About, digest_of, read_about, read_network
+from deid_compact.folder import FILES, About, digest_of, read_about, read_network
 from deid_compact.inputs import Input, input_of
-from deid_compact.network import Floats, Network
-from deid_compact.words import Decision, WordScores, kept, spans_of, united
+from deid_compact.network import Network
+from deid_compact.words import WordScores, calibrated, kept, spans_of, united
 
 VERSION = "0.1.0"
 NAME = "compact"
@@ -54,9 +54,7 @@ class CompactDetector:
         folder = Path(model) if model is not None else PACKAGED
         self._about = read_about(folder)
         self._network = read_network(folder)
-        self._decision = (
-            self._about.decision if threshold is None else Decision(threshold, {}, self._about.decision.silent)
-        )
+        self._decision = self._about.decision.at(threshold)
         self._veto = self._about.veto if veto is None else veto
         self._alone = alone
         self._numbers = {label: number for number, label in enumerate(self._about.labels) if label}
@@ -64,7 +62,7 @@ class CompactDetector:
         self.name = name
         options = f"{threshold}-{veto}-{alone}"
         changed = "" if options == "None-None-False" else f".{options}"
-        self.version = f"{VERSION}+{digest_of(folder)}.{self._other.version}{changed}"
+        self.version = f"{VERSION}+{digest_of(folder, *FILES)}.{self._other.version}{changed}"
         own = frozenset(self._about.classes.categories) - self._decision.silent
         self.labels = own if alone else own | self._other.labels
         self.native_labels: frozenset[str] = getattr(self._other, "native_labels", frozenset())
@@ -94,15 +92,7 @@ def word_scores(network: Network, about: About, given: Input) -> WordScores:
     if not given.words:
         nothing = np.zeros((0, len(classes.categories)), dtype=np.float32)
         return WordScores([], nothing[:, 0], nothing, nothing[:, 0])
-    probabilities = _probabilities(network.scores(given.words, given.gaps, given.labels), about.temperature)
+    probabilities = calibrated(network.scores(given.words, given.gaps, given.labels), about.temperature)
     categories = classes.by_category(probabilities)
     marked = categories[:, about.decision.returned(classes)].sum(axis=1)
     return WordScores(given.tokens, marked, categories, probabilities[:, 1::2].sum(axis=1))
-
-
-def _probabilities(scores: Floats, temperature: float) -> Floats:
-    scaled = scores / temperature
-    scaled -= scaled.max(axis=1, keepdims=True)
-    np.exp(scaled, out=scaled)
-    scaled /= scaled.sum(axis=1, keepdims=True)
-    return scaled

@@ -6,10 +6,10 @@ known by its parts. All that depends on the spelling alone is added up once for 
 
 from __future__ import annotations
 
-import itertools
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ LONGEST_GRAMS = 24
 GAPS = 8
 """Ways in which a word is set off from the one before and the one after; see ``gaps_of``."""
 _DIGITS = re.compile(r"\d")
+_SEEDS = {table: zlib.crc32(f"{table} ".encode()) for table in ROWS}
+_BLANK = ord(" ")
+_LINE_END = ord("\n")
 
 
 def rows_of(word: str) -> list[int]:
@@ -58,6 +61,7 @@ def shape_of(word: str) -> str:
     return f"{shape}{size}"
 
 
+@cache
 def _kind(letter: str) -> str:
     if letter.isdigit():
         return "0"
@@ -76,7 +80,7 @@ def _grams(low: str) -> Iterator[str]:
 def hashed(table: str, part: str) -> int:
     """Return the row of a part of a word."""
     first: int = FIRST_ROW[table]
-    return first + zlib.crc32(f"{table} {part}".encode()) % ROWS[table]
+    return first + zlib.crc32(part.encode(), _SEEDS[table]) % ROWS[table]
 
 
 def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:
@@ -84,19 +88,15 @@ def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:
 
     0 nothing, 1 a blank, 2 more than one or a tab, 3 a line end, 4 an empty line, 5 the edge of the note.
     """
-    kinds = [5]
-    for (_, end), (start, _) in itertools.pairwise(words):
-        kinds.append(_gap(text[end:start]))
-    kinds.append(5)
-    before = np.array(kinds[:-1] if words else [], dtype=np.int64)
-    after = np.array(kinds[1:] if words else [], dtype=np.int64)
-    return before + GAPS * after
-
-
-def _gap(between: str) -> int:
-    if not between:
-        return 0
-    lines = between.count("\n")
-    if lines:
-        return 3 if lines == 1 else 4
-    return 1 if between == " " else 2
+    if not words:
+        return np.zeros(0, dtype=np.int64)
+    letters = np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), dtype="<u4")
+    places = np.array(words, dtype=np.int64)
+    starts = places[1:, 0]
+    ends = places[:-1, 1]
+    lines_before = np.concatenate([[0], np.cumsum(letters == _LINE_END)])
+    lines = lines_before[starts] - lines_before[ends]
+    is_blank = (starts - ends == 1) & (letters[ends] == _BLANK)
+    kinds = np.full(len(words) + 1, 5, dtype=np.int64)
+    kinds[1:-1] = np.select([starts == ends, lines > 1, lines == 1, is_blank], [0, 4, 3, 1], default=2)
+    return kinds[:-1] + GAPS * kinds[1:]

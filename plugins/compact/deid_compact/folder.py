@@ -157,17 +157,17 @@ def _weights(arrays: Mapping[str, NDArray[Any]]) -> Weights:
     )
 
 
-def digest_of(folder: Path) -> str:
-    """Return twelve digits that stand for all files of a model folder.
+def digest_of(folder: Path, *files: str) -> str:
+    """Return twelve digits that stand for files of a model folder.
 
     Raises:
         PluginError: A file is missing.
     """
     total = hashlib.sha256()
-    for name in FILES:
+    for name in files:
         try:
             with (folder / name).open("rb") as file:
                 total.update(hashlib.file_digest(file, "sha256").digest())
         except OSError as error:
-            raise PluginError(f"{folder}: no {name}; train the model again") from error
+            raise PluginError(f"{folder}: no {name}; train or export the model again") from error
     return total.hexdigest()[:12]

@@ -42,6 +42,8 @@ NOT_LEARNT = frozenset({Phi.SEX, Phi.RELATIVE, Phi.OTHER})
 """Marked in few corpora, and hardly identifying."""
 
 OUTSIDE = 0
+NO_TARGET = -1
+"""Of a piece from which nothing is learnt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,10 +103,12 @@ class Network:
 
     def _convolved(self, states: Floats, dilation: int, matrix: Floats, bias: Floats) -> Floats:
         """Return the states with what three words, each ``dilation`` apart, add to the middle one."""
-        width = states.shape[1]
-        added = states @ matrix[width : 2 * width]
-        added[dilation:] += states[:-dilation] @ matrix[:width]
-        added[:-dilation] += states[dilation:] @ matrix[2 * width :]
+        size, width = states.shape
+        three = np.zeros((size, 3 * width), dtype=np.float32)
+        three[dilation:, :width] = states[:-dilation]
+        three[:, width : 2 * width] = states
+        three[:-dilation, 2 * width :] = states[dilation:]
+        added = three @ matrix
         added += bias
         np.maximum(added, 0, out=added)
         added += states
@@ -164,10 +166,10 @@ class Network:
 
 
 def _normed(states: Floats, scale: Floats, shift: Floats) -> Floats:
-    """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al. 2016)."""
-    centred: Floats = states - states.mean(axis=1, keepdims=True)
-    spread = np.sqrt(np.einsum("ij,ij->i", centred, centred)[:, None] / states.shape[1] + _EPSILON)
-    centred /= spread
-    centred *= scale
-    centred += shift
-    return centred
+    """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al. 2016); in place."""
+    states -= states.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.einsum("ij,ij->i", states, states)[:, None] / states.shape[1] + _EPSILON)
+    states /= spread
+    states *= scale
+    states += shift
+    return states

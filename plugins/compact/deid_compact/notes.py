@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from deid_assets.extending import Document, Phi
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets.extending import Document, Phi, Token
 from deid_compact.augmentation import Marks, Pools, vary
-from deid_compact.labels import merged
+from deid_compact.labels import NO_TARGET, Targets, merged
+
+Numbers = NDArray[np.int64]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +66,50 @@ def with_copies(note: MarkedNote, pools: Pools, count: float, chance: random.Ran
     for _ in range(wanted):
         text, marks = vary(note.text, note.marks, pools, chance)
         yield MarkedNote(text, marks, note.marked, note.note_id)
+
+
+def targets_of(note: MarkedNote, pieces: Sequence[Token], targets: Targets) -> Numbers:
+    """Return what each piece of a note may be: (pieces,).
+
+    Args:
+        note: With its marks.
+        pieces: Where its words, or their pieces, begin and end.
+        targets: Receives the sets of outputs.
+    """
+    outside = targets.outside(note.marked)
+    inside_at = np.full(len(note.text) + 1, outside, dtype=np.int64)
+    begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int64)
+    for start, end, category in note.marks:
+        begin, inside = targets.marked(category, note.marked)
+        inside_at[start:end] = inside
+        begin_at[start] = begin
+    found = [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in pieces]
+    return np.array(found, dtype=np.int64)
+
+
+def _target(begins: Numbers, insides: Numbers, outside: int) -> int:
+    begun = begins[begins != NO_TARGET]
+    if len(begun):
+        return int(begun[0])
+    inside = insides[insides != outside]
+    return int(inside[0]) if len(inside) else outside
+
+
+def batched(items: Sequence[Item], size_of: Callable[[Item], int], limit: int) -> list[list[Item]]:
+    """Return items in batches of like sizes, each at most ``limit`` with what fills it up.
+
+    Args:
+        items: To learn from.
+        size_of: Pieces of an item.
+        limit: Most pieces in a batch of more than one item.
+    """
+    batches: list[list[Item]] = []
+    current: list[Item] = []
+    for item in sorted(items, key=size_of):
+        if current and (len(current) + 1) * size_of(item) > limit:
+            batches.append(current)
+            current = []
+        current.append(item)
+    if current:
+        batches.append(current)
+    return batches

@@ -20,13 +20,14 @@ from deid_compact.folder import LISTS_FILE, About, read_network, write_about, wr
 from deid_compact.inputs import Input, input_of, label_rows
 from deid_compact.labels import Classes, Targets
 from deid_compact.lexicon import make_lexicon
+from deid_compact.losses import fitted_temperature
 from deid_compact.names import names_for_copies, towns_for_copies
 from deid_compact.nets import CompactNet, weights_of
-from deid_compact.notes import MarkedNote, marked_notes, with_copies
+from deid_compact.notes import MarkedNote, batched, marked_notes, targets_of, with_copies
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
 from deid_compact.thresholds import chosen_thresholds
-from deid_compact.training import Example, Training, batched, marks_loss, pieces_of, targets_of
+from deid_compact.training import Example, Training, pieces_of
 from deid_compact.words import Decision, WordScores
 
 
@@ -69,7 +70,7 @@ class Materials:
             words=self.spelling.numbers_of(given.words),
             gaps=given.gaps,
             labels=given.labels,
-            targets=targets_of(note, given, self.targets),
+            targets=targets_of(note, given.tokens, self.targets),
             teacher=teacher,
         )
 
@@ -123,7 +124,7 @@ def run(task: Task, out: Path, report: Report) -> None:
         version=VERSION,
         classes=classes,
         labels=materials.labels,
-        temperature=_temperature(run_of, dev_batches, allowed),
+        temperature=fitted_temperature(run_of.scores(dev_batches), allowed),
         decision=Decision(settings.threshold, {}, settings.silent),
         predictions_of=settings.predictions_of,
         veto=settings.veto,
@@ -149,19 +150,7 @@ def _pools(notes: Sequence[MarkedNote], seed: int) -> Pools:
 
 def _batches(examples: Sequence[Example], settings: CompactSettings) -> list[list[Example]]:
     pieces = [piece for example in examples for piece in pieces_of(example, settings.longest)]
-    return batched(pieces, settings.batch_words)
-
-
-def _temperature(training: Training, dev: Sequence[Sequence[Example]], allowed: torch.Tensor) -> float:
-    """Return the number by which scores are divided so that the loss on the development notes is least (Guo 2017)."""
-    pairs = training.scores(dev)
-    if not pairs:
-        return 1.0
-    scores = torch.cat([each for each, _ in pairs])
-    targets = torch.cat([each for _, each in pairs])
-    tried = [0.6 + 0.1 * step for step in range(25)]
-    losses = [float(marks_loss(scores / each, targets, allowed)) for each in tried]
-    return round(tried[losses.index(min(losses))], 1)
+    return batched(pieces, lambda piece: len(piece.words), settings.batch_words)
 
 
 def _with_thresholds(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending import Phi
+from deid_assets.extending.settings import checked_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -71,8 +72,4 @@ def read_settings(given: Mapping[str, Any]) -> CompactSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    try:
-        return CompactSettings.model_validate(dict(given))
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()]
-        raise ConfigError(f"[settings] of compact: {'; '.join(faults)}") from None
+    return checked_settings(CompactSettings, given, trainer="compact")

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from deid_assets.extending import Epoch, Report, TrainingError
-from deid_compact.inputs import Input
-from deid_compact.labels import Targets
+from deid_compact.labels import NO_TARGET
+from deid_compact.losses import marks_loss
 from deid_compact.nets import CompactNet, Feed, filled
-from deid_compact.notes import MarkedNote
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
 
-NO_TARGET = -1
 _LEAST_RATE = 0.02
 _WARM_UP_STEPS = 100
 _TABLE_RATE = 2.0
@@ -49,28 +47,6 @@ class Example:
     teacher: NDArray[np.float16] | None = field(default=None, repr=False)
 
 
-def targets_of(note: MarkedNote, given: Input, targets: Targets) -> Numbers:
-    """Return what each word of a note may be."""
-    outside = targets.outside(note.marked)
-    inside_at = np.full(len(note.text) + 1, outside, dtype=np.int64)
-    begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int64)
-    for start, end, category in note.marks:
-        begin, inside = targets.marked(category, note.marked)
-        inside_at[start:end] = inside
-        begin_at[start] = begin
-    return np.array(
-        [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in given.tokens], dtype=np.int64
-    )
-
-
-def _target(begins: Numbers, insides: Numbers, outside: int) -> int:
-    begun = begins[begins != NO_TARGET]
-    if len(begun):
-        return int(begun[0])
-    inside = insides[insides != outside]
-    return int(inside[0]) if len(inside) else outside
-
-
 def pieces_of(example: Example, longest: int) -> list[Example]:
     """Return a note cut into runs of words."""
     if len(example.words) <= longest:
@@ -83,20 +59,6 @@ def pieces_of(example: Example, longest: int) -> list[Example]:
             Example(example.words[part], example.gaps[part], example.labels[part], example.targets[part], teacher)
         )
     return pieces
-
-
-def batched(examples: Sequence[Example], batch_words: int) -> list[list[Example]]:
-    """Return examples in batches of like lengths."""
-    batches: list[list[Example]] = []
-    current: list[Example] = []
-    for example in sorted(examples, key=lambda each: len(each.words)):
-        if current and (len(current) + 1) * len(example.words) > batch_words:
-            batches.append(current)
-            current = []
-        current.append(example)
-    if current:
-        batches.append(current)
-    return batches
 
 
 class Training:
@@ -208,10 +170,7 @@ class Training:
         targets = filled([example.targets for example in batch], NO_TARGET)
         is_word = targets != NO_TARGET
         scores = self._net(self._feed(batch, in_training=True))
-        loss = marks_loss(scores[is_word], targets[is_word], self._allowed)
-        smoothing = self._settings.smoothing
-        if smoothing:
-            loss = (1 - smoothing) * loss - smoothing * scores[is_word].log_softmax(-1).mean()
+        loss = marks_loss(scores[is_word], targets[is_word], self._allowed, self._settings.smoothing)
         return self._with_teacher(loss, scores, batch)
 
     def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[Example]) -> Tensor:
@@ -253,18 +212,6 @@ class Training:
             return example.labels
         is_hidden = self._draws.random(len(example.labels)) < _LABELS_HIDDEN
         return np.where(is_hidden, 0, example.labels)
-
-
-def marks_loss(scores: Tensor, targets: Tensor, allowed: Tensor) -> Tensor:
-    """Return the mean of -log P(one of the allowed outputs).
-
-    Args:
-        scores: (words, outputs).
-        targets: (words,), rows of ``allowed``.
-        allowed: (targets, outputs).
-    """
-    right = scores.masked_fill(~allowed[targets], -torch.inf).logsumexp(-1)
-    return (scores.logsumexp(-1) - right).mean()
 
 
 def _rate(step: int, steps: int) -> float:

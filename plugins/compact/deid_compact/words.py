@@ -91,6 +91,10 @@ class Decision:
             silent=frozenset(Phi(name) for name in silent),
         )
 
+    def at(self, threshold: float | None) -> Decision:
+        """Return this decision with one threshold for all categories, or itself where none is given."""
+        return self if threshold is None else Decision(threshold, {}, self.silent)
+
     def least(self, classes: Classes) -> Floats:
         """Return the threshold of each category: (categories,)."""
         each = [self.thresholds.get(category, self.threshold) for category in classes.categories]
@@ -99,6 +103,15 @@ class Decision:
     def returned(self, classes: Classes) -> NDArray[np.bool_]:
         """Return whether each category is returned: (categories,)."""
         return np.array([category not in self.silent for category in classes.categories])
+
+
+def calibrated(scores: Floats, temperature: float) -> Floats:
+    """Return probabilities of scores: (..., outputs), rows that sum to 1."""
+    scaled = scores / temperature
+    scaled -= scaled.max(axis=-1, keepdims=True)
+    np.exp(scaled, out=scaled)
+    scaled /= scaled.sum(axis=-1, keepdims=True)
+    return scaled
 
 
 def spans_of(text: str, scores: WordScores, classes: Classes, decision: Decision, source: str) -> list[Span]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
+from deid_compact.folder import digest_of
 from deid_compact.labels import Classes
 from deid_compact.words import Decision, Floats, kept, spans_of, united
-from deid_encoder.folder import PIECES_FILE, TAGGER_FILE, WEIGHTS_FILE, About, digest_of, read_about, read_pieces
+from deid_encoder.folder import PIECES_FILE, TAGGER_FILE, WEIGHTS_FILE, About, read_about, read_pieces
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
 from deid_encoder.spans import word_probabilities, word_scores
@@ -62,7 +63,7 @@ class EncoderDetector:
             self._reader, weights_file = _trained(folder, about, device, threads)
         self.name = name
         self._about = about
-        self._decision = _decision(about.decision, threshold)
+        self._decision = about.decision.at(threshold)
         self._other = None if alone or not about.predictions_of else load(about.predictions_of)
         self.version = f"{VERSION}+{digest_of(folder, TAGGER_FILE, weights_file)}{_suffix(self._other, threshold)}"
         self.labels = _labels(about.classes, self._decision, self._other)
@@ -120,12 +121,6 @@ def _exported(folder: Path, about: About, precision: str, threads: int | None) -
 
     reader = PieceReader(read_pieces(folder))
     return NoteReader(reader, onnx_network(folder, precision, threads), about), file_of(precision)
-
-
-def _decision(decision: Decision, threshold: float | None) -> Decision:
-    if threshold is None:
-        return decision
-    return Decision(threshold, {}, decision.silent)
 
 
 def _suffix(other: Detector | None, threshold: float | None) -> str:

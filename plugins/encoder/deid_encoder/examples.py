@@ -6,16 +6,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from deid_compact.augmentation import pools_of
-from deid_compact.labels import Targets
-from deid_compact.notes import MarkedNote, with_copies
+from deid_compact.labels import NO_TARGET, Targets
+from deid_compact.notes import MarkedNote, targets_of, with_copies
 from deid_encoder.pieces import PieceReader
 from deid_encoder.settings import EncoderSettings
-
-NO_TARGET = -1
-"""Of the two pieces that begin and end an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +19,7 @@ class Example:
 
     Args:
         pieces: Numbers of its pieces, with the two at its ends.
-        targets: Number of each piece's target, or ``NO_TARGET``.
+        targets: Number of each piece's target, or ``NO_TARGET`` of those two.
     """
 
     pieces: Sequence[int] = field(repr=False)
@@ -63,23 +58,8 @@ def windows_of(
     note: MarkedNote, *, targets: Targets, reader: PieceReader, settings: EncoderSettings
 ) -> Iterator[Example]:
     """Yield the windows of a note."""
-    outside = targets.outside(note.marked)
-    inside_at = np.full(len(note.text) + 1, outside, dtype=np.int16)
-    begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int16)
-    for start, end, category in note.marks:
-        begin, inside = targets.marked(category, note.marked)
-        inside_at[start:end] = inside
-        begin_at[start] = begin
     pieced = reader.read(note.text)
-    labels = [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in pieced.offsets]
+    labels = targets_of(note, pieced.offsets, targets).tolist()
     for window in reader.windows(pieced, length=settings.window, step=settings.step):
         part = labels[window.first : window.first + settings.window]
         yield Example(window.numbers, [NO_TARGET, *part, NO_TARGET])
-
-
-def _target(begins: np.ndarray, insides: np.ndarray, outside: int) -> int:
-    begun = begins[begins != NO_TARGET]
-    if len(begun):
-        return int(begun[0])
-    inside = insides[insides != outside]
-    return int(inside[0]) if len(inside) else outside

@@ -5,15 +5,11 @@ The embeddings and the blocks that stayed as published are read from the package
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from deid_assets.extending import Phi, PluginError
 from deid_compact.labels import Classes
@@ -103,22 +99,6 @@ def _about(given: Mapping[str, Any]) -> About:
     )
 
 
-def digest_of(folder: Path, *files: str) -> str:
-    """Return twelve digits that stand for files of a model folder.
-
-    Raises:
-        PluginError: A file is missing.
-    """
-    total = hashlib.sha256()
-    for name in files:
-        try:
-            with (folder / name).open("rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise PluginError(f"{folder}: no {name}; train or export the model again") from error
-    return total.hexdigest()[:12]
-
-
 def write_pieces(folder: Path, pieces: Pieces) -> None:
     """Write the pieces of an exported model's tokenizer."""
     values = asdict(pieces)
@@ -137,11 +117,3 @@ def read_pieces(folder: Path) -> Pieces:
         return Pieces(spellings, **{name: int(value) for name, value in given.items()})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PluginError(f"{folder}: {PIECES_FILE} is missing or broken; export the model again") from error
-
-
-def calibrated(scores: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
-    """Return probabilities of scores: (..., outputs), rows that sum to 1."""
-    scaled = scores / temperature
-    weights = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
-    probabilities: NDArray[np.float32] = weights / weights.sum(axis=-1, keepdims=True)
-    return probabilities

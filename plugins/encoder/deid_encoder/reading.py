@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_encoder.folder import About, calibrated
+from deid_compact.words import calibrated
+from deid_encoder.folder import About
 from deid_encoder.pieces import Pieced, PieceReader, Window
 
 Network = Callable[[NDArray[np.int64]], NDArray[np.float32]]

@@ -11,12 +11,13 @@ from safetensors.torch import save_file
 
 from deid_assets.extending import Document, Phi, Report, Task, tokenize
 from deid_compact.labels import Classes, Targets
+from deid_compact.losses import fitted_temperature
 from deid_compact.names import names_for_copies
-from deid_compact.notes import marked_notes
+from deid_compact.notes import batched, marked_notes
 from deid_compact.thresholds import chosen_thresholds
 from deid_compact.words import Decision, WordScores
 from deid_encoder.detector import VERSION
-from deid_encoder.examples import examples_of, windows_of
+from deid_encoder.examples import Example, examples_of, windows_of
 from deid_encoder.folder import WEIGHTS_FILE, About, write_about
 from deid_encoder.network import load_encoder
 from deid_encoder.pieces import PieceReader
@@ -24,7 +25,7 @@ from deid_encoder.reading import NoteReader
 from deid_encoder.runtime import torch_network
 from deid_encoder.settings import EncoderSettings
 from deid_encoder.spans import word_scores
-from deid_encoder.training import Training, batched, fitted_temperature, read_frozen, trained_state
+from deid_encoder.training import Training, read_frozen, scores_on, trained_state
 from deid_encoder.weights import packaged_file, read_weights
 
 
@@ -55,12 +56,12 @@ def run(task: Task, out: Path, report: Report) -> None:
     encoder = load_encoder(weights, classes.outputs)
     encoder.blocks = encoder.blocks[: settings.layers]
     allowed = torch.from_numpy(targets.table())
-    batches = read_frozen(encoder, batched(examples, settings.batch_pieces), settings, reader.pad)
-    dev_batches = read_frozen(encoder, batched(dev, settings.batch_pieces), settings, reader.pad)
+    batches = read_frozen(encoder, _batched(examples, settings), settings, reader.pad)
+    dev_batches = read_frozen(encoder, _batched(dev, settings), settings, reader.pad)
     Training(encoder, settings, allowed, folder=out / "checkpoint", seed=task.seed, report=report).run(
         batches, dev_batches
     )
-    temperature = fitted_temperature(encoder, dev_batches, settings, allowed)
+    temperature = fitted_temperature(scores_on(encoder, dev_batches, settings), allowed)
     about = About(
         version=VERSION,
         base=weights.digest,
@@ -79,6 +80,10 @@ def run(task: Task, out: Path, report: Report) -> None:
     thresholds = _thresholds(NoteReader(reader, network, about), task.dev, settings)
     save_file(trained_state(encoder, settings.frozen), out / WEIGHTS_FILE)
     write_about(out, _with_thresholds(about, thresholds))
+
+
+def _batched(examples: Sequence[Example], settings: EncoderSettings) -> list[list[Example]]:
+    return batched(examples, lambda example: len(example.pieces), settings.batch_pieces)
 
 
 def _thresholds(reader: NoteReader, dev: Sequence[Document], settings: EncoderSettings) -> dict[Phi, float]:

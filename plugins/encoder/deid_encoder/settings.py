@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending import Phi
+from deid_assets.extending.settings import checked_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -82,10 +83,4 @@ def read_settings(given: Mapping[str, Any]) -> EncoderSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    try:
-        return EncoderSettings.model_validate(dict(given))
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()
-        )
-        raise ConfigError(f"[settings] of encoder: {faults}") from None
+    return checked_settings(EncoderSettings, given, trainer="encoder")

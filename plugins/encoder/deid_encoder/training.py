@@ -19,7 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from deid_assets.extending import Epoch, Report, TrainingError
-from deid_encoder.examples import NO_TARGET, Example
+from deid_compact.labels import NO_TARGET
+from deid_compact.losses import marks_loss
+from deid_encoder.examples import Example
 from deid_encoder.network import Encoder, mask_of
 from deid_encoder.settings import EncoderSettings
 
@@ -40,20 +42,6 @@ class Batch:
     states: Tensor
     targets: Tensor
     filled: Tensor
-
-
-def batched(examples: Sequence[Example], batch_pieces: int) -> list[list[Example]]:
-    """Return windows in batches of like lengths, each at most so many pieces with what fills it up."""
-    batches: list[list[Example]] = []
-    current: list[Example] = []
-    for example in sorted(examples, key=lambda each: len(each.pieces)):
-        if current and (len(current) + 1) * len(example.pieces) > batch_pieces:
-            batches.append(current)
-            current = []
-        current.append(example)
-    if current:
-        batches.append(current)
-    return batches
 
 
 def read_frozen(
@@ -89,23 +77,6 @@ def scores_of(encoder: Encoder, batch: Batch, settings: EncoderSettings) -> tupl
         scores = encoder.head(encoder.dropout(states))
     is_learnt = batch.targets != NO_TARGET
     return scores.float()[is_learnt], batch.targets[is_learnt]
-
-
-def loss_of(scores: Tensor, targets: Tensor, allowed: Tensor, smoothing: float) -> Tensor:
-    """Return the mean of -log P(one of the allowed outputs), smoothed.
-
-    Args:
-        scores: (pieces, outputs).
-        targets: (pieces,), rows of ``allowed``.
-        allowed: (targets, outputs), which outputs are right.
-        smoothing: Share of the loss that asks for all outputs alike.
-    """
-    whole = scores.logsumexp(-1)
-    right = scores.masked_fill(~allowed[targets], -math.inf).logsumexp(-1)
-    loss = (whole - right).mean()
-    if not smoothing:
-        return loss
-    return (1 - smoothing) * loss - smoothing * scores.log_softmax(-1).mean()
 
 
 @dataclass(slots=True)
@@ -188,7 +159,7 @@ class Training:
         with torch.no_grad():
             for batch in batches:
                 scores, targets = scores_of(self._encoder, batch, self._settings)
-                total += float(loss_of(scores, targets, self._allowed, 0.0)) * len(targets)
+                total += float(marks_loss(scores, targets, self._allowed)) * len(targets)
                 pieces += len(targets)
         return total / max(pieces, 1)
 
@@ -200,7 +171,7 @@ class Training:
         total = 0.0
         for number in order:
             scores, targets = scores_of(self._encoder, batches[number], self._settings)
-            loss = loss_of(scores, targets, self._allowed, self._settings.smoothing)
+            loss = marks_loss(scores, targets, self._allowed, self._settings.smoothing)
             if not torch.isfinite(loss):
                 raise TrainingError("the loss is no number; choose a smaller learning_rate")
             self._optimizer.zero_grad(set_to_none=True)
@@ -262,15 +233,8 @@ def trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:
     }
 
 
-def fitted_temperature(encoder: Encoder, dev: Sequence[Batch], settings: EncoderSettings, allowed: Tensor) -> float:
-    """Return the number by which scores are divided so that the loss on the development notes is least (Guo 2017)."""
+def scores_on(encoder: Encoder, dev: Sequence[Batch], settings: EncoderSettings) -> list[tuple[Tensor, Tensor]]:
+    """Return scores and targets of each development batch."""
     encoder.eval()
     with torch.no_grad():
-        pairs = [scores_of(encoder, batch, settings) for batch in dev]
-    if not pairs:
-        return 1.0
-    scores = torch.cat([each for each, _ in pairs])
-    targets = torch.cat([each for _, each in pairs])
-    tried = [0.6 + 0.1 * step for step in range(20)]
-    losses = [float(loss_of(scores / each, targets, allowed, 0.0)) for each in tried]
-    return round(tried[losses.index(min(losses))], 1)
+        return [scores_of(encoder, batch, settings) for batch in dev]

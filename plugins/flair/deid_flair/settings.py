@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending import ConfigError
+from deid_assets.extending.settings import checked_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -241,8 +241,4 @@ def settings(given: Mapping[str, Any]) -> Settings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed.
     """
-    try:
-        return Settings.model_validate(given)
-    except ValidationError as error:
-        lines = (f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError("flair settings: " + "; ".join(lines)) from None
+    return checked_settings(Settings, given, trainer="flair")

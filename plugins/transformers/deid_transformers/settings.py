@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending import ConfigError
+from deid_assets.extending.settings import checked_settings
 
-Settings = TypeVar("Settings", bound=BaseModel)
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -175,19 +174,4 @@ def read_settings(given: Mapping[str, Any]) -> TransformersSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    return validated(TransformersSettings, given, trainer="transformers")
-
-
-def validated(model: type[Settings], given: Mapping[str, Any], *, trainer: str) -> Settings:
-    """Return a trainer's settings checked and completed; the trainers of language models share it.
-
-    Raises:
-        ConfigError: A key is unknown or a value is not allowed; the message names each.
-    """
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()
-        )
-        raise ConfigError(f"settings of the trainer {trainer!r}: {faults}") from error
+    return checked_settings(TransformersSettings, given, trainer="transformers")
