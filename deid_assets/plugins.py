@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 import sys
@@ -35,6 +36,8 @@ RUNS_EXPORTS = "runs-exports"
 ONNX = "onnx"
 """Detector that runs ONNX exports of other plugins."""
 TRAINS_ADAPTERS = "trains-adapters"
+USES = "uses-"
+"""Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's files too."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
@@ -54,6 +57,8 @@ class Plugin:
         keywords: The distribution's keywords; the first two are its kinds in the Dagster UI.
         digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also before a release.
         fault: Why it cannot be loaded, or empty.
+        entry_point: What it was found by.
+        used_digest: SHA-256 over the files of the detectors that it runs, or empty; its keywords say so with ``uses-NAME``.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Plugin:
     digest: str
     fault: str = ""
     entry_point: EntryPoint | None = field(default=None, repr=False, compare=False)
+    used_digest: str = ""
 
     @property
     def needs_model(self) -> bool:
@@ -88,7 +94,8 @@ class Plugin:
     @property
     def code_version(self) -> str:
         """Version and digest, as recorded with everything the detector makes."""
-        return f"{self.version}+{self.digest[:12]}"
+        versions = [self.version, self.digest[:12], self.used_digest[:12]]
+        return "+".join(version for version in versions if version)
 
 
 def available(group: str = GROUP) -> dict[str, Plugin]:
@@ -110,13 +117,26 @@ def available_of(*groups: str) -> list[dict[str, Plugin]]:
 def _described(entries: Iterable[EntryPoint], digest: Callable[[str], tuple[str, str]]) -> dict[str, Plugin]:
     found: dict[str, Plugin] = {}
     for entry_point in sorted(entries, key=lambda entry: (entry.name, entry.value)):
-        plugin = _describe(entry_point, digest(entry_point.module.partition(".")[0]))
+        plugin = _describe(entry_point, digest(_package(entry_point)))
+        plugin = replace(plugin, used_digest=_used_digest(plugin, digest))
         if plugin.name in found:
             rival = found[plugin.name]
             fault = f"named by both {rival.distribution} and {plugin.distribution}; uninstall one"
             plugin = replace(plugin, fault=fault)
         found[plugin.name] = plugin
     return found
+
+
+def _package(entry_point: EntryPoint) -> str:
+    return entry_point.module.partition(".")[0]
+
+
+def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> str:
+    """Return a digest over the files of the detectors that a plugin runs; of those that are not installed, nothing."""
+    names = [keyword.removeprefix(USES) for keyword in plugin.keywords if keyword.startswith(USES)]
+    used = [entry for name in names for entry in entry_points().select(group=GROUP, name=name)]
+    digests = sorted(digest(_package(entry))[0] for entry in used)
+    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
 
 
 def load(
@@ -253,7 +273,7 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
             f"{kind} {plugin.name!r} cannot be imported ({why}); "
             f"python -c 'import {plugin.entry_point.module}' shows where"
         ) from None
-    package = plugin.entry_point.module.partition(".")[0]
+    package = _package(plugin.entry_point)
     module = sys.modules[package]
     if package not in _executed or _executed[package][0] is not module:
         _executed[package] = (module, digest_of_package(package)[0])

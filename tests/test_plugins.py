@@ -28,7 +28,7 @@ class Detector:
 def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
-    def add(name, *, module=None, body=DETECTOR, entry=None, distribution=None):
+    def add(name, *, module=None, body=DETECTOR, entry=None, distribution=None, keywords="rules,test"):
         module = module or f"deid_{name}"
         (tmp_path / module).mkdir(exist_ok=True)
         (tmp_path / module / "__init__.py").write_text(body.format(name=name) if body is DETECTOR else body)
@@ -36,7 +36,7 @@ def site(tmp_path, monkeypatch):
         dist.mkdir()
         (dist / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {distribution or module}\nVersion: 1.0\nSummary: Finds nothing\n"
-            "Keywords: rules,test\n"
+            f"Keywords: {keywords}\n"
         )
         (dist / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector\n")
 
@@ -64,6 +64,19 @@ def test_the_digest_changes_with_the_code(site, tmp_path):
     (tmp_path / "deid_xdigest" / "words.txt").write_text("new")
 
     assert plugins.available()["xdigest"].code_version != before
+
+
+def test_the_code_version_changes_with_the_code_of_a_detector_that_it_runs(site, tmp_path):
+    site("xrun")
+    site("xruns", keywords="rules,test,uses-xrun,uses-xabsent")
+    before = {name: plugins.available()[name] for name in ("xrun", "xruns")}
+    (tmp_path / "deid_xrun" / "words.txt").write_text("new")
+    after = plugins.available()["xruns"]
+
+    assert before["xrun"].used_digest == ""
+    assert after.digest == before["xruns"].digest
+    assert after.code_version != before["xruns"].code_version
+    assert plugins.load("xruns", digest=after.digest).name == "xruns"
 
 
 def test_options_reach_the_detector(site):
